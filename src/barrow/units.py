@@ -56,7 +56,7 @@ def parse_bytes(text: str | int | float) -> int:
             count = float(match.group(1)) * factor  # type: ignore[union-attr, operator]
         except (AttributeError, TypeError, ValueError):
             raise ValueError(
-                f"{text!r} is not a size. Write a number of bytes or, for example, '5GB' or '512MiB'."
+                f"{text!r} is not a size. Write a number of bytes, or for example '5GB'."
             ) from None
     if not 0 <= count < 2**63:
         raise ValueError(f"{text!r} is not a size: it must be positive and below 8 EiB.")

@@ -36,10 +36,10 @@ class Grid:
                 )
         unknown = sorted(set(self.chunk) - set(self.lengths))
         if unknown:
-            raise InputError(
-                f"chunks= names {unknown}, but what is cut has {list(self.lengths)}."
-            )
-        object.__setattr__(self, "chunk", {d: max(1, min(n, self.lengths[d])) for d, n in chunk.items()})
+            raise InputError(f"chunks= names {unknown}, but what is cut has {list(self.lengths)}.")
+        object.__setattr__(
+            self, "chunk", {d: max(1, min(n, self.lengths[d])) for d, n in chunk.items()}
+        )
         object.__setattr__(self, "lengths", dict(self.lengths))
 
     @cached_property
@@ -57,7 +57,7 @@ class Grid:
         """Return the ranges of one chunk."""
         found = []
         for count, (dim, length) in zip(
-            reversed(self.counts), reversed(self.lengths.items()), strict=True
+            reversed(self.counts), reversed(list(self.lengths.items())), strict=True
         ):
             number, index = divmod(number, count)
             start = index * self.chunk[dim]

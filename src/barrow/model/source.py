@@ -26,7 +26,7 @@ class Reader(ABC):
     def __call__(self, ranges: Ranges) -> np.ndarray:
         """Return the block."""
 
-    def only(self, ranges: Ranges) -> "Reader":
+    def only(self, ranges: Ranges) -> "Reader":  # noqa: ARG002 - for those who override it
         """Return what a worker needs in order to read no more than this block.
 
         Called for heavy readers only: a graph of 100,000 tasks does not travel

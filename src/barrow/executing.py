@@ -1,0 +1,230 @@
+"""Carry a plan out: folder, record, sink, engine and progress around the engine room.
+
+The one place where a plan becomes files, threads and workers.
+"""
+
+import json
+import os
+import time
+import weakref
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from barrow.errors import OutputError
+from barrow.model.applied import Apply, kept_dims
+from barrow.model.plan import Plan
+from barrow.model.run import Run
+from barrow.model.source import Source
+from barrow.planning.stored import choose_stored_chunks
+from barrow.recording.record import RecordWriter, describe_environment
+from barrow.running import folders, stores
+from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
+from barrow.running.fingerprint import fingerprint
+from barrow.running.folders import RunFolder
+from barrow.running.progress import Progress
+from barrow.running.room import run_chunks
+from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
+from barrow.running.task import TaskReport, Work
+from barrow.shared import SharedArray
+
+
+def execute(plan: Plan, cluster: Any) -> Run:
+    """Run a plan to its end; ``cluster`` is a handle when its engine is Dask."""
+    assert plan.target is not None
+    to, resume = plan.options.get("to"), plan.options.get("resume", True)
+    key = None
+    if to is None:
+        folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
+    else:
+        key = fingerprint(plan.target)
+        whole = folders.find_result(to)
+        if whole is not None:
+            return _reuse(plan, whole, key if resume else None)
+        folder = folders.open_result_folder(to)
+        plan = _adopt(plan, folder, key if resume else None)
+    try:
+        return _Execution(plan, folder, key).carry_out(cluster)
+    except BaseException:
+        folder.release()
+        if folder.is_temporary or folder.read_key() is None:
+            folder.remove()  # nothing was begun that could be taken up again
+        raise
+
+
+def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
+    """Return a result that is already there, if it is the one asked for."""
+    if key is None or folder.read_key() != key:
+        raise OutputError(
+            f"{folder.store} holds another result: it was made by another function, with other "
+            "arguments or from other data. Choose another place, or move it away."
+        )
+    metrics = json.loads(folder.metrics_path.read_text())
+    return Run(_present(plan, _open_result(plan, folder)), plan, metrics, folder.root)
+
+
+def _adopt(plan: Plan, folder: RunFolder, key: str | None) -> Plan:
+    """Return the plan with the chunks of an unfinished run of the same work, if there is one."""
+    if key is not None and folder.read_key() == key and folder.plan_path.exists():
+        earlier = Plan.load(folder.plan_path)
+        return replace(plan, chunks=earlier.chunks, stored_chunks=earlier.stored_chunks)
+    folders.empty(folder)
+    return plan
+
+
+@dataclass
+class _Execution:
+    """One plan on its way: what it needs while it runs."""
+
+    plan: Plan
+    folder: RunFolder
+    key: str | None
+    values: np.ndarray | None = None
+    """The result, when it stays in memory."""
+
+    @property
+    def target(self) -> Source:
+        assert self.plan.target is not None
+        return self.plan.target
+
+    def carry_out(self, cluster: Any) -> Run:
+        began, cpu_began = time.perf_counter(), time.process_time()
+        with ExitStack() as stack:
+            record = stack.enter_context(RecordWriter(self.folder.record_path))
+            finished = record.finished_chunks()
+            engine = self._start_engine(cluster, stack, is_new=not finished)
+            # From here on, what is in the folder is worth being taken up again.
+            self.plan.save(self.folder.plan_path)
+            self.folder.key_path.write_text(self.key or "")
+            record.describe({"plan": self.plan.to_json(), "began": time.time()})
+            record.describe(describe_environment())
+            value = self._run(engine, record, finished)
+            metrics = {
+                **record.totals(),
+                "chunks_planned": self.plan.n_chunks,
+                "chunks_found": len(finished),
+                "engine": self.plan.engine,
+                "workers": self.plan.workers,
+                "threads": self.plan.threads,
+                "wall_seconds": time.perf_counter() - began,
+                "client_cpu_seconds": time.process_time() - cpu_began,
+            }
+        self.folder.metrics_path.write_text(json.dumps(metrics, indent=2) + "\n")
+        return self._finish(value, metrics)
+
+    def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
+        plan = self.plan
+        work = Work(self.target, plan.grid, self._make_sink(is_new=is_new))
+        if plan.engine == "inline":
+            return InlineEngine(work)
+        if plan.engine == "threads":
+            return ThreadEngine(work, plan.threads)
+        if plan.engine == "processes":
+            from barrow.sites.local import start_local
+
+            limit = plan.budget_bytes * plan.threads * 2
+            cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
+        return DaskEngine(work, cluster.client, plan.slots, plan.name)
+
+    def _make_sink(self, *, is_new: bool) -> Sink | None:
+        plan, target = self.plan, self.target
+        if plan.result == "value":
+            return None
+        if plan.result == "memory":
+            if plan.engine in ("processes", "dask"):
+                handle, self.values = SharedArray.create(target.shape, target.dtype)
+                return SharedSink(handle)
+            self.values = np.empty(target.shape, target.dtype)
+            return MemorySink(self.values)
+        if not plan.stored_chunks:
+            stored = choose_stored_chunks(
+                plan.grid.chunk,
+                lengths=target.lengths,
+                grain=target.grain,
+                itemsize=target.dtype.itemsize,
+            )
+            self.plan = plan = replace(plan, stored_chunks=stored)
+        variable = _variable(target)
+        if is_new:
+            stores.create_store(
+                self.folder.store,
+                lengths=target.lengths,
+                dtype=target.dtype,
+                chunks=plan.stored_chunks,
+                variable=variable,
+                labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
+            )
+        return ZarrSink(os.fspath(stores.array_path(self.folder.store, variable)))
+
+    def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
+        plan, total = self.plan, self.plan.n_chunks
+        progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
+
+        def on_report(report: TaskReport) -> None:
+            record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+            progress.update(report)
+
+        read = self.target.read
+        status = "failed"
+        try:
+            value = run_chunks(
+                engine,
+                (number for number in range(total) if number not in finished),
+                total=total - len(finished),
+                slots=plan.slots,
+                chunk_seconds=plan.seconds * plan.slots / total,
+                on_report=on_report,
+                combine=read.step.combine if isinstance(read, Apply) else None,
+            )
+            status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        finally:
+            progress.close(status)
+            record.describe({"status": status, "ended": time.time()})
+        return value
+
+    def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
+        folder = self.folder.finish()
+        if self.plan.result == "value":
+            run = Run(value, self.plan, metrics, folder.root)
+            owner: Any = run
+        else:
+            owner = self.values if self.values is not None else _open_result(self.plan, folder)
+            run = Run(_present(self.plan, owner), self.plan, metrics, folder.root)
+        if folder.is_temporary:
+            # All that is later made of the result, lazily or as a view, holds its owner.
+            weakref.finalize(owner, folder.remove)
+        return run
+
+
+def _open_result(plan: Plan, folder: RunFolder) -> Any:
+    assert plan.target is not None
+    return stores.open_store(stores.array_path(folder.store, _variable(plan.target)))
+
+
+def _variable(target: Source) -> str | None:
+    return None if target.labels is None else str(target.labels.name or "result")
+
+
+def _present(plan: Plan, values: Any) -> Any:
+    """Return a result as the user gave the source: an array, or a DataArray."""
+    assert plan.target is not None
+    if plan.target.labels is None:
+        return values
+    if not isinstance(values, np.ndarray):
+        import dask.array
+
+        values = dask.array.from_array(values, chunks=values.chunks)
+    return _label(plan.target, values)
+
+
+def _label(target: Source, values: Any) -> Any:
+    if target.labels is None:
+        return None
+    from barrow.sources.labelled import put_labels
+
+    return put_labels(values, target.lengths, kept_dims(target), target.labels)

@@ -1,0 +1,38 @@
+"""A run: one execution of a plan, and what it left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from barrow.model.plan import Plan
+from barrow.units import format_bytes, format_seconds
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One execution of a plan.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np
+    >>> run = barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0)))
+    >>> float(run.result[0, 0]), run.metrics["chunks"]
+    (3.0, 1)
+    """
+
+    result: Any
+    """The array, the DataArray or the value that the run made."""
+    plan: Plan
+    metrics: Mapping[str, Any]
+    """Numbers of the run: chunks, seconds, bytes, peak memory."""
+    folder: Path = field(repr=False)
+    """Holds plan, record and metrics; goes with the result unless it was given a place."""
+
+    def __str__(self) -> str:
+        m = self.metrics
+        return (
+            f"'{self.plan.name}': {m['chunks']:,} chunks in {format_seconds(m['wall_seconds'])}, "
+            f"{format_seconds(m['cpu_seconds'])} of CPU in tasks, largest process "
+            f"{format_bytes(m['peak_resident_bytes'])}"
+        )

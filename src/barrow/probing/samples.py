@@ -1,0 +1,63 @@
+"""Choose small real blocks on which to try a function out.
+
+Integer arithmetic: nothing is read here. A block lies in the middle of the data,
+not in a corner that may be empty, and starts where a storage chunk starts.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+
+Core = dict[str, tuple[int, int]]
+
+# Lengths differ from one another, from one sample to the next, and from most
+# lengths that occur in data, so that an axis of the answer can be told by its
+# length alone.
+_FIRST, _SECOND, _STEP = 11, 17, 2
+_ROUNDS = 4
+
+
+def sample_cores(
+    lengths: Mapping[str, int], grain: Mapping[str, int], whole: Collection[str]
+) -> Iterator[tuple[Core, Core]]:
+    """Yield pairs of blocks, each pair larger than the one before.
+
+    The two blocks of a pair differ in length along every dimension that is not
+    whole and has more than one item. A function that cannot work on so little
+    data is offered the next pair.
+
+    Examples
+    --------
+    >>> first, second = next(sample_cores({"c": 3, "x": 1000}, {"c": 1, "x": 1}, whole={"c"}))
+    >>> first, second
+    ({'c': (0, 3), 'x': (500, 513)}, {'c': (0, 3), 'x': (500, 519)})
+    """
+    seen = None
+    for turn in range(_ROUNDS):
+        pair = (
+            _core(lengths, grain, whole, _FIRST * 4**turn, shrink=True),
+            _core(lengths, grain, whole, _SECOND * 4**turn, shrink=False),
+        )
+        if pair != seen:
+            yield pair
+        seen = pair
+
+
+def _core(
+    lengths: Mapping[str, int],
+    grain: Mapping[str, int],
+    whole: Collection[str],
+    side: int,
+    *,
+    shrink: bool,
+) -> Core:
+    core = {}
+    for index, (dim, length) in enumerate(lengths.items()):
+        if dim in whole:
+            core[dim] = (0, length)
+            continue
+        # The smaller block of a pair stays smaller where the data are short.
+        most = max(1, length - 1) if shrink else length
+        size = min(most, side + _STEP * index)
+        start = length // 2 // grain[dim] * grain[dim]
+        start = min(start, length - size)
+        core[dim] = (start, start + size)
+    return core

@@ -1,0 +1,184 @@
+"""The folder of a run: its plan, its record, its numbers, and a stored result.
+
+A result with a place of its own (``to=``) is made in a hidden folder beside that
+place and renamed when it is whole, so what stands there is never half written.
+All other runs live in the user's cache folder and go when their result goes.
+"""
+
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import IO
+
+import platformdirs
+
+from barrow.errors import InputError, OutputError
+
+_OTHER_FORMATS = {".h5", ".hdf5", ".nc", ".npy", ".npz", ".tif", ".tiff", ".parquet", ".csv"}
+_STALE_SECONDS = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where one run keeps its files."""
+
+    root: Path
+    """Holds ``plan.json``, ``record.sqlite`` and ``metrics.json``."""
+    store: Path
+    """The Zarr store of the result while it is being made."""
+    final: Path | None = None
+    """Where the store goes when it is whole."""
+    is_temporary: bool = False
+    _lock: list[IO[str]] = field(default_factory=list, repr=False)
+
+    @property
+    def plan_path(self) -> Path:
+        """The plan, as JSON."""
+        return self.root / "plan.json"
+
+    @property
+    def record_path(self) -> Path:
+        """The record, as SQLite."""
+        return self.root / "record.sqlite"
+
+    @property
+    def metrics_path(self) -> Path:
+        """The numbers of the run, as JSON."""
+        return self.root / "metrics.json"
+
+    @property
+    def key_path(self) -> Path:
+        """The fingerprint of what is computed here."""
+        return self.root / "key"
+
+    def read_key(self) -> str | None:
+        """Return the fingerprint of what was begun here, if anything was."""
+        try:
+            return self.key_path.read_text().strip()
+        except OSError:
+            return None
+
+    def finish(self) -> "RunFolder":
+        """Move a whole result to its place and return the folder as it is then."""
+        if self.final is None:
+            return self
+        try:
+            self.store.rename(self.final)
+        except OSError as error:
+            raise OutputError(
+                f"The result is whole but cannot be moved to {self.final}: {error.strerror}. "
+                f"It is kept in {self.store}."
+            ) from error
+        self.release()
+        return RunFolder(self.final / ".barrow", self.final)
+
+    def release(self) -> None:
+        """Let other processes work here."""
+        while self._lock:
+            self._lock.pop().close()
+
+    def remove(self) -> None:
+        """Delete everything in the folder."""
+        self.release()
+        shutil.rmtree(self.store if self.final else self.root, ignore_errors=True)
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder for barrow; ``BARROW_CACHE`` moves it."""
+    place = os.environ.get("BARROW_CACHE")
+    return Path(place) if place else platformdirs.user_cache_path("barrow")
+
+
+def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> RunFolder:
+    """Return a new folder for a run whose result needs no place of its own."""
+    if folder is not None:
+        root = Path(folder).absolute()
+        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+            raise OutputError(f"folder={str(folder)!r} exists and is not empty. Choose another.")
+        return _create(RunFolder(root, root / "result.zarr"))
+    runs = cache_folder() / "runs"
+    _remove_stale(runs)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40]
+    root = runs / f"{stamp}-{safe}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    return _create(RunFolder(root, root / "result.zarr", is_temporary=True))
+
+
+def find_result(to: str | PathLike[str]) -> RunFolder | None:
+    """Return the folder of a whole result at a place; None if nothing is there.
+
+    Raises an :class:`~barrow.errors.OutputError` if something else is there.
+    """
+    final = Path(to).absolute()
+    if not final.exists() and not final.is_symlink():
+        return None
+    found = RunFolder(final / ".barrow", final)
+    if found.read_key() is None:
+        raise OutputError(
+            f"to={str(to)!r} exists and was not written by barrow. Choose another place, or move "
+            "what is there away."
+        )
+    return found
+
+
+def open_result_folder(to: str | PathLike[str]) -> RunFolder:
+    """Return the folder in which the result for a place is made, new or left by an earlier run."""
+    final = Path(to).absolute()
+    if final.suffix.lower() in _OTHER_FORMATS:
+        raise InputError(
+            f"to={str(to)!r} looks like a {final.suffix} file, but results are Zarr stores. "
+            f"Write, for example, to={str(Path(to).with_suffix('.zarr'))!r}."
+        )
+    store = final.with_name(f".{final.name}.partial")
+    made = _create(RunFolder(store / ".barrow", store, final))
+    lock = open(made.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise OutputError(
+            f"Another process is writing {final} right now. Wait for it, or choose another place."
+        ) from None
+    made._lock.append(lock)
+    return made
+
+
+def empty(folder: RunFolder) -> None:
+    """Remove what an earlier run left in a folder, but for its lock."""
+    for path in (*folder.root.iterdir(), *folder.store.iterdir()):
+        if path == folder.root or path.name == "lock":
+            continue
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _create(folder: RunFolder) -> RunFolder:
+    try:
+        folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = folder.root / f".probe-{uuid.uuid4().hex}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        where = folder.final or folder.root
+        raise OutputError(
+            f"{where} cannot be written: {error.strerror} ({error.filename}). "
+            "Choose a place where you may create files."
+        ) from error
+    return folder
+
+
+def _remove_stale(runs: Path) -> None:
+    """Remove folders of processes that were killed before they could clean up."""
+    now = time.time()
+    for path in runs.iterdir() if runs.is_dir() else ():
+        owner = path.name.split("-")[-2]
+        try:
+            is_old = now - path.stat().st_mtime > _STALE_SECONDS
+        except OSError:
+            continue
+        if is_old and not (owner.isdigit() and Path(f"/proc/{owner}").exists()):
+            shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,60 @@
+"""Where the blocks of a result go: memory of this process, shared memory, a Zarr store.
+
+A sink is sent to the workers, so it is small; it writes a block into its place
+and says how many bytes that were. No two tasks write the same place.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from barrow.shared import Ranges, SharedArray
+
+
+class Sink(Protocol):
+    """Takes the blocks of a result."""
+
+    def write(self, ranges: Ranges, block: np.ndarray) -> None:
+        """Put one block into its place."""
+
+
+@dataclass(frozen=True)
+class MemorySink:
+    """An array of this process: for in-line work and threads."""
+
+    array: np.ndarray
+
+    def write(self, ranges: Ranges, block: np.ndarray) -> None:
+        """Put one block into its place."""
+        self.array[tuple(slice(start, stop) for start, stop in ranges)] = block
+
+
+@dataclass(frozen=True)
+class SharedSink:
+    """An array that worker processes of this machine write into."""
+
+    handle: SharedArray
+
+    def write(self, ranges: Ranges, block: np.ndarray) -> None:
+        """Put one block into its place."""
+        self.handle.write(ranges, block)
+
+
+@dataclass(frozen=True)
+class ZarrSink:
+    """A Zarr store that every worker can reach."""
+
+    path: str
+
+    def write(self, ranges: Ranges, block: np.ndarray) -> None:
+        """Put one block into its place."""
+        _open(self.path)[tuple(slice(start, stop) for start, stop in ranges)] = block
+
+
+@lru_cache(maxsize=8)
+def _open(path: str) -> Any:
+    import zarr
+
+    return zarr.open_array(path, mode="r+")
