@@ -126,6 +126,8 @@ class _Execution:
 
             limit = plan.budget_bytes * plan.threads * 2
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
+        if plan.is_local:
+            work = work.shared()
         return DaskEngine(work, cluster.client, plan.slots, plan.name)
 
     def _make_sink(self, *, is_new: bool) -> Sink | None:

@@ -54,6 +54,8 @@ class Plan:
     workers: int
     threads: int
     """Of each worker."""
+    is_local: bool
+    """Whether all tasks run on this machine and can share its memory."""
     memory_bytes: int
     """All that this run may use, result included."""
     budget_bytes: int

@@ -109,6 +109,7 @@ def make_plan(
         engine=layout.engine,
         workers=layout.workers,
         threads=layout.threads,
+        is_local=site.is_local,
         memory_bytes=layout.memory_bytes,
         budget_bytes=layout.budget_bytes,
         peak_bytes=int(cost.peak_bytes(items)),

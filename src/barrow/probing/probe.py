@@ -54,8 +54,7 @@ def _observe(
     whole: frozenset[str],
 ) -> list[Observation]:
     failure: Exception | None = None
-    for pair in sample_cores(lengths, grain, whole):
-        cores = [pair[1]] if pair[0] == pair[1] else list(pair)
+    for cores in sample_cores(lengths, grain, whole):
         try:
             return [_call(step, inputs, core) for core in cores]
         except StepError:

@@ -17,28 +17,44 @@ _ROUNDS = 4
 
 def sample_cores(
     lengths: Mapping[str, int], grain: Mapping[str, int], whole: Collection[str]
-) -> Iterator[tuple[Core, Core]]:
-    """Yield pairs of blocks, each pair larger than the one before.
+) -> Iterator[list[Core]]:
+    """Yield sets of blocks, each set larger than the one before.
 
-    The two blocks of a pair differ in length along every dimension that is not
-    whole and has more than one item. A function that cannot work on so little
-    data is offered the next pair.
+    The blocks of a set differ in length along every dimension that is not whole
+    and has more than one item, and no two such dimensions have the same lengths
+    in all of them. A function that cannot work on so little data is offered the
+    next set.
 
     Examples
     --------
-    >>> first, second = next(sample_cores({"c": 3, "x": 1000}, {"c": 1, "x": 1}, whole={"c"}))
-    >>> first, second
-    ({'c': (0, 3), 'x': (500, 513)}, {'c': (0, 3), 'x': (500, 519)})
+    >>> next(sample_cores({"c": 3, "x": 1000}, {"c": 1, "x": 1}, whole={"c"}))
+    [{'c': (0, 3), 'x': (500, 513)}, {'c': (0, 3), 'x': (500, 519)}]
     """
-    seen = None
+    seen: list[Core] = []
     for turn in range(_ROUNDS):
-        pair = (
-            _core(lengths, grain, whole, _FIRST * 4**turn, shrink=True),
-            _core(lengths, grain, whole, _SECOND * 4**turn, shrink=False),
-        )
-        if pair != seen:
-            yield pair
-        seen = pair
+        small = _core(lengths, grain, whole, _FIRST * 4**turn, shrink=True)
+        large = _core(lengths, grain, whole, _SECOND * 4**turn, shrink=False)
+        cores = [small] if small == large else [small, large]
+        cores += _tell_apart(small, large)
+        if cores != seen:
+            yield cores
+        seen = cores
+
+
+def _tell_apart(small: Core, large: Core) -> list[Core]:
+    """Return more blocks if the data are too short for lengths that all differ."""
+    taken: set[tuple[int, int]] = set()
+    more = []
+    for dim in large:
+        sizes = (_size(small[dim]), _size(large[dim]))
+        if sizes in taken and sizes[0] != sizes[1]:
+            more.append({**large, dim: small[dim]})
+        taken.add(sizes)
+    return more
+
+
+def _size(extent: tuple[int, int]) -> int:
+    return extent[1] - extent[0]
 
 
 def _core(

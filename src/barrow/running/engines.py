@@ -90,6 +90,7 @@ class DaskEngine:
 
         self._client = client
         self._name = name
+        # What is heavy stays here and is handed out block by block.
         self._work = work
         parcel = pack(work.light(), name)
         self._key = f"{name}-{parcel.token}"

@@ -37,8 +37,10 @@ def create_store(
 
     attributes: dict[str, Any] = {}
     if variable is not None:
+        # Zarr lists the members of a group and wonders about any folder that is not one itself.
+        (path / ".barrow" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
         coordinates = labels.coords.to_dataset().drop_attrs(deep=False)
-        coordinates.to_zarr(path, mode="w-", zarr_format=3, consolidated=False)
+        coordinates.to_zarr(path, mode="a", zarr_format=3, consolidated=False)
         attributes = {str(key): _as_json(value) for key, value in labels.attrs.items()}
     array = array_path(path, variable)
     try:

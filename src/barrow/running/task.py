@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +39,15 @@ class Work:
             )
         return found
 
+    def shared(self) -> "Work":
+        """Return the work with what this process holds in memory that its neighbours can open."""
+        readers = (leaf.read.shared() for leaf in leaves(self.target))
+        return replace(self, target=rebind(self.target, readers))
+
     def light(self) -> "Work":
         """Return the work without its heavy readers, which travel in small parts."""
-        readers = (
-            _Left() if leaf.read.is_heavy else leaf.read.shared() for leaf in leaves(self.target)
-        )
-        return Work(rebind(self.target, readers), self.grid, self.sink)
+        readers = (_Left() if leaf.read.is_heavy else leaf.read for leaf in leaves(self.target))
+        return replace(self, target=rebind(self.target, readers))
 
 
 class ChunkReport(NamedTuple):

@@ -1,0 +1,83 @@
+import functools
+import subprocess
+import sys
+
+import numpy as np
+
+import barrow
+from barrow.model.applied import Form, apply_step
+from barrow.running.fingerprint import fingerprint
+
+
+def key(func, data=None, **options):
+    source = barrow.open(np.zeros(3) if data is None else data)
+    step = barrow.Step(func, **options).resolved(source.lengths)
+    form = Form(source.lengths, source.dtype, frozenset(source.lengths), frozenset())
+    return fingerprint(apply_step(step, [source], form))
+
+
+def helper(x):
+    return x + 1
+
+
+def test_the_same_call_has_the_same_key():
+    assert key(lambda x: helper(x)) == key(lambda x: helper(x))
+
+
+def test_code_arguments_closures_and_data_change_the_key():
+    def scaled(factor):
+        return lambda x: x * factor
+
+    keys = [
+        key(lambda x: x + 1),
+        key(lambda x: x + 2),
+        key(lambda x: x - 1),
+        key(scaled(2)),
+        key(scaled(3)),
+        key(functools.partial(np.add, 1)),
+        key(functools.partial(np.add, 2)),
+        key(np.add, kwargs={"x2": 1}),
+        key(np.add, kwargs={"x2": np.arange(3)}),
+        key(np.add, kwargs={"x2": np.arange(4)}),
+        key(np.sqrt),
+        key(np.sqrt, np.ones(3)),
+        key(np.sqrt, np.zeros(3, "f4")),
+        key(np.sqrt, halo={0: 1}),
+        key(np.sqrt, halo={0: 1}, border="mirror"),
+        key(np.sqrt, whole=(0,)),
+    ]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_change_in_a_function_that_it_calls_changes_the_key(monkeypatch):
+    def caller(x):
+        return helper(x)
+
+    before = key(caller)
+    monkeypatch.setitem(globals(), "helper", lambda x: x + 2)
+    assert key(caller) != before
+
+
+def test_the_key_is_the_same_in_another_process(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\nSCALE = {'a': 1, 'b': {2, 'x', 'y'}}\n"
+        "class Model:\n    def __init__(self): self.w = np.arange(3)\n"
+        "    def __call__(self, x): return x + SCALE['a']\n"
+        "def inner(x): return x\n"
+        "def f(x, model=Model()): return model(inner(x))\n"
+    )
+    (tmp_path / "run.py").write_text(
+        "import barrow, numpy as np, mine\n"
+        "from barrow.model.applied import Form, apply_step\n"
+        "from barrow.running.fingerprint import fingerprint\n"
+        "s = barrow.open(np.zeros(3))\n"
+        "form = Form(s.lengths, s.dtype, frozenset(s.lengths), frozenset())\n"
+        "print(fingerprint(apply_step(barrow.Step(mine.f), [s], form)))\n"
+    )
+    command = [sys.executable, "run.py"]
+    keys = {subprocess.check_output(command, cwd=tmp_path, text=True) for _ in range(3)}
+    assert len(keys) == 1
+    (tmp_path / "mine.py").write_text(
+        (tmp_path / "mine.py").read_text().replace("x + SCALE", "x - SCALE")
+    )
+    assert subprocess.check_output(command, cwd=tmp_path, text=True) not in keys

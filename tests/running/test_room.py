@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+import barrow
+from barrow.model.applied import Form, apply_step
+from barrow.model.grid import Grid
+from barrow.running.engines import InlineEngine, ThreadEngine
+from barrow.running.room import run_chunks
+from barrow.running.sinks import MemorySink
+from barrow.running.task import Work
+
+
+class Watched:
+    """An engine that notes how many batches were in flight."""
+
+    def __init__(self, engine):
+        self._engine = engine
+        self.window = engine.window
+        self.batch_seconds = engine.batch_seconds
+        self.in_flight = self.most_in_flight = 0
+
+    def submit(self, numbers):
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self._engine.submit(numbers)
+
+    def collect(self):
+        reports = self._engine.collect()
+        self.in_flight -= len(reports)
+        return reports
+
+    def stop(self):
+        self._engine.stop()
+
+
+def work_of(func, data, chunk):
+    source = barrow.open(data)
+    form = Form(source.lengths, source.dtype, frozenset(source.lengths), frozenset())
+    target = apply_step(barrow.Step(func), [source], form)
+    out = np.full(data.shape, -1.0)
+    return Work(target, Grid(target.lengths, chunk), MemorySink(out)), out
+
+
+@pytest.mark.parametrize("make", [InlineEngine, lambda work: ThreadEngine(work, 2)])
+def test_no_more_than_a_window_is_ever_in_flight(make):
+    work, out = work_of(np.negative, np.arange(5000.0), {"dim_0": 1})
+    engine = Watched(make(work))
+    reports = []
+    run_chunks(
+        engine, iter(range(5000)), total=5000, slots=2, chunk_seconds=0, on_report=reports.append
+    )
+    assert engine.most_in_flight <= engine.window
+    assert sorted(chunk.number for report in reports for chunk in report.chunks) == list(
+        range(5000)
+    )
+    np.testing.assert_array_equal(out, -np.arange(5000.0))
+
+
+def test_an_error_stops_the_run_and_keeps_what_was_done():
+    def fail_late(x):
+        if x[0] >= 70:
+            raise RuntimeError("no more")
+        return x
+
+    work, out = work_of(fail_late, np.arange(100.0), {"dim_0": 10})
+    with pytest.raises(RuntimeError, match="no more"):
+        run_chunks(
+            InlineEngine(work),
+            iter(range(10)),
+            total=10,
+            slots=1,
+            chunk_seconds=0,
+            on_report=lambda _: None,
+        )
+    np.testing.assert_array_equal(out[:70], np.arange(70.0))

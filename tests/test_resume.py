@@ -1,0 +1,107 @@
+"""What was finished once is not computed again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zarr
+
+import barrow
+from barrow.errors import OutputError
+
+DATA = np.random.default_rng(0).random((40, 50))
+
+
+def counting(log, fail_after=None):
+    """Return a function that notes each call in a file, and fails after some."""
+
+    def func(x):
+        with open(log, "a") as file:
+            file.write("x")
+        if fail_after is not None and os.path.getsize(log) > fail_after:
+            raise OSError("no more")
+        return x + 1
+
+    return func
+
+
+def calls(log):
+    return os.path.getsize(log) if os.path.exists(log) else 0
+
+
+def test_the_same_call_again_returns_the_result_without_work(tmp_path):
+    log = tmp_path / "log"
+    first = barrow.map(counting(log), DATA, to=tmp_path / "out.zarr")
+    spent = calls(log)
+    second = barrow.map(counting(log), DATA, to=tmp_path / "out.zarr")
+    np.testing.assert_array_equal(first[...], DATA + 1)
+    np.testing.assert_array_equal(second[...], DATA + 1)
+    assert calls(log) - spent <= 4  # the probe looks again, the run does not
+
+
+def test_resume_can_be_refused(tmp_path):
+    barrow.map(np.sqrt, DATA, to=tmp_path / "out.zarr")
+    with pytest.raises(OutputError, match="holds another result"):
+        barrow.map(np.sqrt, DATA, to=tmp_path / "out.zarr", resume=False)
+
+
+SCRIPT = """
+import sys, time, numpy as np, barrow
+
+def slow(x):
+    if len(x) == 1:
+        print("chunk", flush=True)
+        time.sleep(0.05)
+    return x + 1
+
+data = np.load(sys.argv[1])
+plan = barrow.plan(slow, data, to=sys.argv[2], cluster=False).with_chunks(dim_0=1)
+run = barrow.run(plan)
+print("done", run.metrics["chunks_found"], flush=True)
+"""
+
+
+def test_a_run_that_was_killed_is_taken_up_where_it_was(tmp_path):
+    np.save(tmp_path / "in.npy", DATA)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", tmp_path / "in.npy", tmp_path / "out.zarr"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        began = time.monotonic()
+        seen = 0
+        for line in process.stdout:
+            seen += line == "chunk\n"
+            # The record is written twice a second.
+            if seen >= 15 and time.monotonic() - began > 0.1:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert not (tmp_path / "out.zarr").exists()
+    output = subprocess.check_output(command, text=True).splitlines()
+    found = int(output[-1].split()[1])
+    assert found > 0
+    assert output.count("chunk") == 40 - found
+    np.testing.assert_array_equal(zarr.open_array(tmp_path / "out.zarr")[...], DATA + 1)
+
+
+def test_a_changed_function_does_not_take_up_the_work_of_another(tmp_path):
+    log = tmp_path / "log"
+    plan = barrow.plan(counting(log, fail_after=10), DATA, to=tmp_path / "out.zarr", cluster=False)
+    with pytest.raises(OSError, match="no more"):
+        barrow.run(plan.with_chunks(dim_0=2))
+    out = barrow.map(lambda x: x - 1, DATA, to=tmp_path / "out.zarr")
+    np.testing.assert_array_equal(out[...], DATA - 1)
+
+
+def test_two_processes_cannot_write_the_same_result(tmp_path):
+    from barrow.running.folders import open_result_folder
+
+    folder = open_result_folder(tmp_path / "out.zarr")
+    code = "import sys, numpy, barrow; barrow.map(numpy.sqrt, numpy.ones(5), to=sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "out.zarr"], capture_output=True, text=True
+    )
+    assert "Another process is writing" in done.stderr
+    folder.remove()
