@@ -23,12 +23,12 @@ def place(tmp_path):
     assert list(folder.iterdir()) == []
 
 
-class Called(Exception):
+class CalledError(Exception):
     """The function was called although the call should have been refused."""
 
 
 def never(*_):
-    raise Called
+    raise CalledError
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_read_only_folder(tmp_path):
 
 
 def test_an_output_of_another_format(place):
-    with pytest.raises(InputError, match="out.zarr"):
+    with pytest.raises(InputError, match=r"out\.zarr"):
         barrow.map(np.sqrt, DATA, to=place / "out.h5")
 
 

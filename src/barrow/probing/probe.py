@@ -7,7 +7,6 @@ handed to it only when the data themselves are empty.
 import time
 import tracemalloc
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from barrow.errors import StepError
 from barrow.model.applied import (
@@ -23,8 +22,13 @@ from barrow.model.cost import Cost
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.probing.forms import Observation, infer_form
+from barrow.probing.lock import measure_lock_share
 from barrow.probing.samples import Core, sample_cores
 from barrow.shared import Ranges
+
+LOCK_SECONDS = 0.02
+# Two threads gain nothing from a function that holds the lock for more of its time.
+MOST_LOCKED = 0.4
 
 
 def learn_form(step: Step, inputs: Sequence[Source]) -> Form:
@@ -134,11 +138,13 @@ def _traced(target: Source, ranges: Ranges) -> tuple[float, int]:
             tracemalloc.stop()
 
 
-def _releases_gil(target: Source, ranges: Ranges, alone_seconds: float) -> bool:
-    """Return whether two threads at once get along better than one after the other."""
-    with ThreadPoolExecutor(2) as pool:
-        start = time.perf_counter()
-        for future in [pool.submit(_value, target, ranges) for _ in range(2)]:
-            future.result()
-        together_seconds = time.perf_counter() - start
-    return together_seconds < 1.6 * alone_seconds
+def _releases_gil(target: Source, ranges: Ranges, seconds: float) -> bool:
+    """Return whether threads could do this side by side."""
+    # Several calls, if one is too short to be caught waiting.
+    calls = max(1, min(20, round(LOCK_SECONDS / max(seconds, 1e-6))))
+
+    def call() -> None:
+        for _ in range(calls):
+            _value(target, ranges)
+
+    return measure_lock_share(call) < MOST_LOCKED

@@ -1,0 +1,125 @@
+"""Run a command and measure it from outside: wall time, CPU time, memory of all its processes.
+
+Memory is the sum of the resident sizes of the process and all its descendants,
+sampled every 10 ms. Pages that several processes share count once for each of
+them, so this is an upper bound.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one execution of a command took."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+    exit_code: int
+    output: str
+
+
+def measure(command: list[str], timeout_seconds: float = 600) -> Measurement:
+    """Run a command to its end."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    peak = [0]
+    ended = threading.Event()
+    sampler = threading.Thread(target=_sample, args=(process.pid, peak, ended))
+    sampler.start()
+    killer = threading.Timer(timeout_seconds, process.kill)
+    killer.start()
+    assert process.stdout is not None
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - began
+    killer.cancel()
+    ended.set()
+    sampler.join()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Measurement(
+        wall_seconds=wall,
+        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        peak_bytes=peak[0],
+        exit_code=process.returncode,
+        output=output[-2000:],
+    )
+
+
+def _sample(pid: int, peak: list[int], ended: threading.Event) -> None:
+    root = psutil.Process(pid)
+    while not ended.wait(0.01):
+        total = 0
+        try:
+            family = [root, *root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return
+        for process in family:
+            try:
+                total += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+        peak[0] = max(peak[0], total)
+
+
+def save(name: str, question: str, rows: dict[str, list[Measurement]], **facts: object) -> Path:
+    """Keep the results of a benchmark with all that they depend on."""
+    packages = ("barrow", "numpy", "dask", "distributed", "zarr", "xarray", "scipy")
+    content = {
+        "question": question,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "platform": platform.platform(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "load": os.getloadavg(),
+        },
+        "versions": {"python": sys.version.split()[0], **{p: version(p) for p in packages}},
+        **facts,
+        "runs": {row: [_without_output(m) for m in found] for row, found in rows.items()},
+    }
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(content, indent=2) + "\n")
+    return path
+
+
+def _without_output(measurement: Measurement) -> dict[str, object]:
+    kept = asdict(measurement)
+    if not measurement.exit_code:
+        del kept["output"]
+    return kept
+
+
+def format_table(rows: dict[str, list[Measurement]]) -> str:
+    """Return the least and the middle of the repeats of each row."""
+    lines = [f"{'':34} {'wall s':>13} {'CPU s':>13} {'peak GiB':>9}"]
+    for row, found in rows.items():
+        if any(m.exit_code for m in found):
+            lines.append(f"{row:34} failed: {found[0].output.strip().splitlines()[-1][:60]}")
+            continue
+        wall = sorted(m.wall_seconds for m in found)
+        cpu = sorted(m.cpu_seconds for m in found)
+        peak = max(m.peak_bytes for m in found) / 2**30
+        middle = len(found) // 2
+        lines.append(
+            f"{row:34} {wall[0]:5.1f} /{wall[middle]:6.1f} {cpu[0]:5.1f} /{cpu[middle]:6.1f} "
+            f"{peak:9.2f}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,338 @@
+"""A cluster that is up: its client, its workers, and how to end it.
+
+The same handle for workers started here and for a Dask cluster somebody else
+started. It closes what was made for it and nothing else.
+"""
+
+import atexit
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from barrow.errors import ClusterError, InputError
+from barrow.model.site import Site
+from barrow.sites.machine import read_machine
+from barrow.units import format_bytes, format_count, format_seconds
+
+FIRST_PAUSE_SECONDS = 0.02
+LONGEST_PAUSE_SECONDS = 0.5
+
+# Two processes that agree on all three can share memory. A loopback address alone does
+# not tell: it may be a tunnel. Functions of the standard library, since workers of
+# others may not have barrow.
+IDENTIFY_HOST: tuple[tuple[Any, ...], ...] = (
+    (platform.node,),
+    (Path.read_text, Path("/proc/sys/kernel/random/boot_id")),
+    (os.readlink, "/proc/self/ns/pid"),
+)
+
+
+class WorkerExit(NamedTuple):
+    """How a worker process ended that nobody had asked to."""
+
+    name: str
+    pid: int
+    code: int
+    """Exit code; the negative number of the signal if one killed it."""
+    time: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """One worker as the scheduler knows it."""
+
+    name: str
+    address: str
+    host: str
+    pid: int | None
+    """Unknown for a worker that was not started here."""
+    threads: int
+    limit_bytes: int
+    """Memory it may hold; zero if it has no limit."""
+
+
+class Cluster:
+    """Workers that are ready, as a context manager or until :meth:`close`.
+
+    Its client is Dask's current one for as long as the cluster is open.
+
+    Parameters
+    ----------
+    client
+        A synchronous ``distributed.Client`` that is connected.
+    manager
+        The Dask cluster object that can change the number of workers, if there is one.
+    is_own_client
+        Whether the client is closed with the cluster.
+    finish
+        Called last when the cluster closes.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        manager: Any = None,
+        is_own_client: bool = False,
+        finish: Callable[[], None] | None = None,
+    ) -> None:
+        self.client = client
+        self._manager = manager
+        self._is_own_client = is_own_client
+        self._finish = finish
+        self._address = str(client.scheduler.address)
+        self._is_open = True
+        self._lock = threading.Lock()
+        self._current = ExitStack()
+        self._pid = os.getpid()
+        self._make_current()
+        # Also keeps a cluster alive that was opened without a name for it.
+        atexit.register(self._close_at_exit)
+
+    @property
+    def exits(self) -> list[WorkerExit]:
+        """Ends of worker processes that nobody had asked for, in order."""
+        return list(getattr(self._manager, "exits", ()))
+
+    @property
+    def failures(self) -> list[str]:
+        """Why workers are not started any more, a sentence for each."""
+        return list(getattr(self._manager, "failures", ()))
+
+    @property
+    def dashboard_link(self) -> str | None:
+        """Address of Dask's dashboard, or none."""
+        self._check_open()
+        try:
+            return self.client.dashboard_link or None
+        except (KeyError, OSError):
+            return None
+
+    @property
+    def workers(self) -> tuple[WorkerInfo, ...]:
+        """The workers the scheduler knows now."""
+        self._check_open()
+        return tuple(
+            parse_worker(address, worker) for address, worker in self._ask_scheduler().items()
+        )
+
+    def scale(self, n: int) -> None:
+        """Ask for ``n`` workers; :meth:`wait` tells when they are there."""
+        self._check_open()
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+            raise InputError(f"n={n!r} is not a number of workers. Give a whole number.")
+        if not hasattr(self._manager, "scale"):
+            raise InputError(
+                f"The number of workers at {self._address} can't be changed from here.\n"
+                "Change it where the cluster was started."
+            )
+        self._manager.scale(n)
+
+    def wait(self, n: int = 1, timeout: float = 360.0) -> "Cluster":
+        """Wait until at least ``n`` workers are there, and return the cluster.
+
+        Parameters
+        ----------
+        n
+            Workers to wait for.
+        timeout
+            Seconds after which to give up with :class:`ClusterError`.
+        """
+        self._check_open()
+        start, pause = time.monotonic(), FIRST_PAUSE_SECONDS
+        while (came := len(self._ask_scheduler())) < n:
+            waited = time.monotonic() - start
+            if self.failures or waited >= timeout:
+                raise ClusterError(
+                    describe_wait(self._address, n, came, waited, failures=self.failures)
+                )
+            time.sleep(min(pause, timeout - waited))
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 1.2)
+        return self
+
+    def site(self) -> Site:
+        """Return what the cluster offers now.
+
+        Workers may differ: threads and memory are those of the smallest. A limit of
+        zero means that the workers have none and are on other machines.
+        """
+        workers = self.workers
+        machine = read_machine()
+        is_local = self._is_local(workers)
+        limits = [worker.limit_bytes for worker in workers if worker.limit_bytes]
+        if not limits and workers and is_local:
+            limits = [machine.available_bytes // len(workers)]
+        return Site(
+            kind="dask",
+            machine=machine,
+            workers=len(workers),
+            threads=min((worker.threads for worker in workers), default=1),
+            limit_bytes=min(limits, default=0),
+            is_local=is_local,
+            address=self._address,
+        )
+
+    def close(self) -> None:
+        """End what was started for this cluster; again is allowed."""
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+        atexit.unregister(self._close_at_exit)
+        with suppress(ValueError):
+            # Raised when closed from another thread than opened; what it would
+            # undo is then not visible here anyway.
+            self._current.close()
+        try:
+            if self._is_own_client:
+                self.client.close()
+        finally:
+            if self._finish is not None:
+                self._finish()
+
+    def __enter__(self) -> "Cluster":
+        self._check_open()
+        self._make_current()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if not self._is_open:
+            return f"<Cluster {self._address}: closed>"
+        try:
+            return f"<Cluster {self._address}: {describe_workers(self.workers)}>"
+        except ClusterError:
+            return f"<Cluster {self._address}: not reachable>"
+
+    def _repr_html_(self) -> str:
+        text = f"<pre>{escape(repr(self))}</pre>"
+        link = self.dashboard_link if self._is_open else None
+        if link is None:
+            return text
+        return f'{text}<a href="{escape(link)}" target="_blank">{escape(link)}</a>'
+
+    def _make_current(self) -> None:
+        from distributed import Client
+
+        try:
+            is_current = Client.current() is self.client
+        except ValueError:
+            is_current = False
+        if not is_current:
+            self._current.enter_context(self.client.as_current())
+
+    def _ask_scheduler(self) -> Mapping[str, Any]:
+        try:
+            info = self.client.scheduler_info(n_workers=-1)
+        except (OSError, AttributeError, RuntimeError) as error:
+            # A client that has lost its scheduler has none to ask.
+            raise ClusterError(
+                f"The scheduler at {self._address} does not answer: {error}.\n"
+                "See whether it still runs, and open a new cluster."
+            ) from error
+        workers: Mapping[str, Any] = info["workers"]
+        return workers
+
+    def _is_local(self, workers: tuple[WorkerInfo, ...]) -> bool:
+        if getattr(self._manager, "exits", None) is not None:
+            return True
+        one_of_each_host = {worker.host: worker.address for worker in workers}
+        if not one_of_each_host or not set(one_of_each_host) <= _list_own_hosts():
+            return False
+        for function, *arguments in IDENTIFY_HOST:
+            try:
+                own = function(*arguments)
+            except OSError:
+                # Not Linux: the name of the host has to do.
+                continue
+            answers = self.client.run(
+                function, *arguments, workers=[*one_of_each_host.values()], on_error="return"
+            )
+            if any(answer != own for answer in answers.values()):
+                return False
+        return True
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise ClusterError(
+                f"The cluster at {self._address} is closed. Open a new one with barrow.cluster()."
+            )
+
+    def _close_at_exit(self) -> None:
+        # A fork of the process that opened the cluster must leave it alone.
+        if os.getpid() == self._pid:
+            with suppress(Exception):
+                self.close()
+
+
+def parse_worker(address: str, worker: Mapping[str, Any]) -> WorkerInfo:
+    """Return a worker from what the scheduler says about it.
+
+    Examples
+    --------
+    >>> said = {"name": 0, "host": "127.0.0.1", "nthreads": 2, "memory_limit": None}
+    >>> parse_worker("tcp://127.0.0.1:4000", said).limit_bytes
+    0
+    """
+    return WorkerInfo(
+        name=str(worker["name"]),
+        address=address,
+        host=worker["host"],
+        pid=worker.get("pid"),
+        threads=worker["nthreads"],
+        limit_bytes=worker["memory_limit"] or 0,
+    )
+
+
+def describe_workers(workers: tuple[WorkerInfo, ...]) -> str:
+    """Return a line about all workers.
+
+    Examples
+    --------
+    >>> one = WorkerInfo("0", "tcp://127.0.0.1:4000", "127.0.0.1", 7, 1, 2**30)
+    >>> describe_workers((one, one))
+    '2 workers, 2 threads, 2.00 GiB'
+    """
+    threads = sum(worker.threads for worker in workers)
+    limit_bytes = sum(worker.limit_bytes for worker in workers)
+    counts = f"{format_count(len(workers), 'worker')}, {format_count(threads, 'thread')}"
+    return f"{counts}, {format_bytes(limit_bytes)}" if limit_bytes else counts
+
+
+def describe_wait(
+    address: str, wanted: int, came: int, waited_seconds: float, *, failures: list[str]
+) -> str:
+    """Return what was waited for in vain, and what to try.
+
+    Examples
+    --------
+    >>> print(describe_wait("tcp://10.0.0.1:8786", 4, 1, 360, failures=[]))
+    Waited 6 min 0 s for 4 workers at tcp://10.0.0.1:8786; 1 came.
+    See whether more can start, wait longer with timeout=..., or ask for fewer.
+    """
+    lines = [
+        f"Waited {format_seconds(waited_seconds)} for {format_count(wanted, 'worker')} "
+        f"at {address}; {came} came."
+    ]
+    if failures:
+        lines += [*failures, "Mend what the worker complains about, then open a new cluster."]
+    else:
+        lines.append("See whether more can start, wait longer with timeout=..., or ask for fewer.")
+    return "\n".join(lines)
+
+
+def _list_own_hosts() -> set[str]:
+    import psutil
+
+    addresses = {address.address for card in psutil.net_if_addrs().values() for address in card}
+    return {"127.0.0.1", "::1", "localhost", platform.node(), *addresses}
