@@ -401,8 +401,9 @@ def _measure(target: Source) -> Cost:
     if everything * itemsize <= TINY_BYTES or 0 in target.shape:
         return Cost(0.0, 0.0, 0.0, 8.0 * itemsize, True, is_measured=False)
     chunk = first_chunks(target, count)
+    # Never less than a grain: a part of one costs as much to read as the whole.
     small = {
-        dim: max(1, size // 4) if dim in cuttable_dims(target) else size
+        dim: max(target.grain.get(dim, 1), size // 4) if dim in cuttable_dims(target) else size
         for dim, size in chunk.items()
     }
     return measure_cost(target, _block(target, small), _block(target, chunk))

@@ -81,10 +81,13 @@ def perform(
     """Do some chunks, one after the other."""
     combine = _combine_of(work.target)
     fold = Fold(combine) if combine is not None else None
+    meter = _Meter()
+    target = _metered(work.target, (leaf.read for leaf in leaves(work.target)), meter)
     reports = []
     for index, number in enumerate(numbers):
-        target = work.target if readers is None else rebind(work.target, iter(readers[index]))
-        reports.append(_perform_one(work, target, number, fold))
+        if readers is not None:
+            target = _metered(work.target, iter(readers[index]), meter)
+        reports.append(_perform_one(work, target, meter, number, fold))
     return TaskReport(
         worker=f"{os.getpid()}/{threading.current_thread().name}",
         resident_bytes=resident_bytes(),
@@ -93,10 +96,11 @@ def perform(
     )
 
 
-def _perform_one(work: Work, target: Source, number: int, fold: Fold | None) -> ChunkReport:
+def _perform_one(
+    work: Work, target: Source, meter: "_Meter", number: int, fold: Fold | None
+) -> ChunkReport:
     started, cpu = time.time(), time.thread_time()
-    meter = _Meter()
-    target = rebind(target, (_Metered(leaf.read, meter) for leaf in leaves(target)))
+    meter.seconds, meter.bytes = 0.0, 0
     ranges = work.grid.ranges(number)
     begin = time.perf_counter()
     written = 0
@@ -146,6 +150,10 @@ class _Metered(Reader):
         self.meter.seconds += time.perf_counter() - start
         self.meter.bytes += block.nbytes
         return block
+
+
+def _metered(target: Source, readers: Iterator[Reader], meter: _Meter) -> Source:
+    return rebind(target, (_Metered(reader, meter) for reader in readers))
 
 
 class _Left(Reader):
