@@ -38,9 +38,7 @@ class Measurement:
     output: str
 
 
-def measure(
-    command: list[str], timeout_seconds: float = 600, warm_bytes: int = 0
-) -> Measurement:
+def measure(command: list[str], timeout_seconds: float = 600, warm_bytes: int = 0) -> Measurement:
     """Run a command to its end, with so much memory made ready for it."""
     ready = [_touched(_SLICE_BYTES) for _ in range(warm_bytes // _SLICE_BYTES)]
     began = time.perf_counter()
@@ -71,7 +69,7 @@ def measure(
 
 
 _SLICE_BYTES = 2**27
-# Freed memory beyond this is handed back to the host before it can be used.
+# Freed memory goes back to the host within a second or two, so not too far ahead.
 _AHEAD_BYTES = 7 * 2**27
 
 
@@ -82,9 +80,7 @@ def _touched(size: int) -> mmap.mmap:
     return pages
 
 
-def _sample(
-    pid: int, peak: list[int], ended: threading.Event, ready: list[mmap.mmap]
-) -> None:
+def _sample(pid: int, peak: list[int], ended: threading.Event, ready: list[mmap.mmap]) -> None:
     root = psutil.Process(pid)
     freed = 0
     while not ended.wait(0.01):

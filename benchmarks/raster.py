@@ -151,7 +151,9 @@ def main() -> None:
     for _ in range(options.repeats):
         # One of each in turn: what the machine does meanwhile meets all of them.
         for name in rows:
-            rows[name].append(measure([sys.executable, __file__, "--variant", name], warm_bytes=10 * 2**30))
+            rows[name].append(
+                measure([sys.executable, __file__, "--variant", name], warm_bytes=10 * 2**30)
+            )
     print(format_table(rows))
     if not options.only:
         question = __doc__.splitlines()[0]

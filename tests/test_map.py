@@ -303,3 +303,19 @@ def test_every_dtype_can_be_stored(dtype, tmp_path):
     data = np.arange(60).reshape(6, 10).astype("u1").astype(dtype)
     out = barrow.map(lambda x: x[...], data, to=tmp_path / "out.zarr")
     np.testing.assert_array_equal(out[...], data)
+
+
+def test_coordinates_from_an_old_zarr_store_can_be_stored_again(tmp_path):
+    labelled().to_dataset().to_zarr(tmp_path / "in.zarr", zarr_format=2)
+    image = xr.open_zarr(tmp_path / "in.zarr")["image"]
+    out = barrow.map(np.sqrt, image, to=tmp_path / "out.zarr")
+    np.testing.assert_array_equal(out.values, np.sqrt(DATA))
+    assert out.coords["c"].values.tolist() == list("abcdef")
+
+
+def test_little_memory_and_a_function_that_holds_the_lock():
+    def slow(x):
+        return np.array([float(v) ** 0.5 for v in x.ravel()]).reshape(x.shape)
+
+    data = np.random.default_rng(0).random((64, 64, 128))
+    np.testing.assert_array_equal(barrow.map(slow, data, memory="150MB"), slow(data))

@@ -105,3 +105,20 @@ def test_two_processes_cannot_write_the_same_result(tmp_path):
     )
     assert "Another process is writing" in done.stderr
     folder.remove()
+
+
+def test_a_file_that_changed_behind_a_dask_array_is_noticed(tmp_path):
+    import xarray as xr
+
+    image = xr.DataArray(DATA, dims=("y", "x"), name="image")
+    image.to_dataset().chunk(y=10).to_zarr(tmp_path / "in.zarr", zarr_format=3)
+
+    def call():
+        opened = xr.open_zarr(tmp_path / "in.zarr")["image"]
+        return barrow.map(np.negative, opened, to=tmp_path / "out.zarr").values
+
+    np.testing.assert_array_equal(call(), -DATA)
+    np.testing.assert_array_equal(call(), -DATA)
+    zarr.open_array(tmp_path / "in.zarr" / "image")[...] = 1.0
+    with pytest.raises(OutputError, match="from other data"):
+        call()

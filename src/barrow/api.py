@@ -13,7 +13,7 @@ from typing import Any
 
 from barrow.errors import InputError
 from barrow.executing import execute
-from barrow.model.applied import Form, apply_step, join_lengths
+from barrow.model.applied import Form, apply_step, join_lengths, leaves
 from barrow.model.cost import Cost
 from barrow.model.grid import Grid
 from barrow.model.plan import Plan
@@ -21,8 +21,9 @@ from barrow.model.run import Run
 from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
-from barrow.planning.planner import cuttable_dims, first_chunks, make_plan
-from barrow.probing.probe import count_items, learn_form, measure_cost
+from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
+from barrow.probing.costs import choose_samples, count_items, measure_cost
+from barrow.probing.probe import learn_form
 from barrow.shared import Ranges
 from barrow.sites.machine import read_machine
 from barrow.sources.opening import open_source
@@ -380,9 +381,9 @@ def _plan_target(target: Source, site: Site, options: dict[str, Any]) -> Plan:
     memory = options.get("memory")
     made = make_plan(
         target,
-        cost=_measure(target),
+        cost=_measure(target, site, options),
         site=site,
-        count_items=lambda lengths: count_items(target, _block(target, lengths)),
+        count_items=lambda lengths: count_items(target, _block(target, lengths, 0.5)),
         memory_bytes=None if memory is None else parse_bytes(memory),
         wants_store=options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
@@ -390,32 +391,37 @@ def _plan_target(target: Source, site: Site, options: dict[str, Any]) -> Plan:
     return replace(made, options=options)
 
 
-def _measure(target: Source) -> Cost:
-    """Return the cost of a chain of steps, measured near the size at which it will work."""
+def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
+    """Return the cost of a chain of steps, measured at the sizes at which it may work."""
 
     def count(lengths: Mapping[str, int]) -> int:
-        return count_items(target, _block(target, lengths))
+        return count_items(target, _block(target, lengths, 0.5))
 
-    everything = count(target.lengths)
-    itemsize = target.dtype.itemsize
-    if everything * itemsize <= TINY_BYTES or 0 in target.shape:
-        return Cost(0.0, 0.0, 0.0, 8.0 * itemsize, True, is_measured=False)
-    chunk = first_chunks(target, count)
-    # Never less than a grain: a part of one costs as much to read as the whole.
-    small = {
-        dim: max(target.grain.get(dim, 1), size // 4) if dim in cuttable_dims(target) else size
-        for dim, size in chunk.items()
-    }
-    return measure_cost(target, _block(target, small), _block(target, chunk))
+    total_items = count(target.lengths)
+    itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
+    if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
+        return Cost(peak_per_item=8.0 * itemsize, origin="guessed")
+    rungs = list_rungs(target, count)
+    samples = choose_samples(target, rungs, lambda rung, place: _block(target, rung, place))
+    cores = site.machine.cores
+    memory = options.get("memory")
+    available = site.machine.available_bytes if memory is None else parse_bytes(memory)
+    return measure_cost(
+        target,
+        samples,
+        cores=cores,
+        budget_bytes=site.limit_bytes or available // cores,
+        is_stored=options.get("to") is not None or target.nbytes > available // 2,
+    )
 
 
-def _block(target: Source, lengths: Mapping[str, int]) -> Ranges:
-    """Return a block of these lengths from the middle of the data."""
+def _block(target: Source, lengths: Mapping[str, int], place: float) -> Ranges:
+    """Return a block of these lengths at a place between the beginning and the end."""
     ranges = []
     for dim, length in target.lengths.items():
         size = min(length, lengths[dim])
         grid = Grid({dim: length}, {dim: max(1, size)})
-        start = min(grid.ranges(len(grid) // 2)[0][0], length - size)
+        start = min(grid.ranges(int(len(grid) * place))[0][0], length - size)
         ranges.append((start, start + size))
     return tuple(ranges)
 

@@ -18,6 +18,7 @@ from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.source import Source
+from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
 from barrow.running import folders, stores
@@ -124,7 +125,7 @@ class _Execution:
         if plan.engine == "processes":
             from barrow.sites.local import start_local
 
-            limit = plan.budget_bytes * plan.threads * 2
+            limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
         if plan.is_local:
             work = work.shared()

@@ -75,9 +75,9 @@ def format_seconds(seconds: float) -> str:
     """
     if seconds < 0.01:
         return f"{seconds * 1e3:.1f} ms"
-    if seconds < 1:
+    if seconds < 0.9995:
         return f"{seconds * 1e3:.0f} ms"
-    if seconds < 60:
+    if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:

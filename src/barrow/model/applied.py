@@ -244,6 +244,14 @@ def as_array(answer: Any, step: Step) -> np.ndarray:
     return array
 
 
+def evaluate(target: Source, ranges: Ranges) -> Any:
+    """Return the answer of a chain of steps for one block: an array, or a part of a reduction."""
+    read = target.read
+    if isinstance(read, Apply) and read.step.combine is not None:
+        return read.value(ranges)
+    return read(ranges)
+
+
 def leaves(source: Source) -> list[Source]:
     """Return the sources at the bottom of a chain of steps, in order."""
     if not isinstance(source.read, Apply):

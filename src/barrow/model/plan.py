@@ -62,6 +62,8 @@ class Plan:
     """What one task may use."""
     peak_bytes: int
     """Predicted for one task."""
+    peak_bound_bytes: int
+    """What it should never exceed: this is what must fit the budget."""
     seconds: float
     """Predicted for the run; 0 when it was too short to measure."""
     reasons: tuple[str, ...] = ()
@@ -121,7 +123,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
-        """Read a plan that was saved; give it to :func:`barrow.run` with func and source."""
+        """Read a plan that was saved, to look at it: function and data are not in the file."""
         try:
             saved = json.loads(Path(path).read_text())
             version = saved.pop("barrow_plan")
@@ -144,17 +146,17 @@ class Plan:
             ("runs", self._where()),
         ]
         if self.result != "value":
-            rows.append(
-                ("result", f"{self.dtype}, {format_bytes(self.result_bytes)}, {self._place()}")
-            )
+            size = format_bytes(self.result_bytes)
+            rows.append(("result", f"{np.dtype(self.dtype)}, {size}, {self._place()}"))
         if self.seconds:
             rows.append(("time", f"about {format_seconds(self.seconds)}"))
-        share = self.peak_bytes / max(1, self.budget_bytes)
+        share = self.peak_bound_bytes / max(1, self.budget_bytes)
         rows.append(
             (
                 "peak",
-                f"about {format_bytes(self.peak_bytes)} for one task, "
-                f"{share:.0%} of the {format_bytes(self.budget_bytes)} it may use",
+                f"about {format_bytes(self.peak_bytes)} for one task, at most "
+                f"{format_bytes(self.peak_bound_bytes)}: {share:.1%} of the "
+                f"{format_bytes(self.budget_bytes)} it may use",
             )
         )
         rows += [("why" if not index else "", reason) for index, reason in enumerate(self.reasons)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.model.plan import Plan
-from barrow.units import format_bytes, format_seconds
+from barrow.units import format_bytes, format_count, format_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,9 @@ class Run:
 
     def __str__(self) -> str:
         m = self.metrics
+        chunks = format_count(m["chunks"], "chunk")
         return (
-            f"'{self.plan.name}': {m['chunks']:,} chunks in {format_seconds(m['wall_seconds'])}, "
+            f"'{self.plan.name}': {chunks} in {format_seconds(m['wall_seconds'])}, "
             f"{format_seconds(m['cpu_seconds'])} of CPU in tasks, largest process "
             f"{format_bytes(m['peak_resident_bytes'])}"
         )

@@ -1,4 +1,4 @@
-"""Decide where tasks run, and how much memory each may use.
+"""The ways in which tasks can run at a site, and what each of them costs.
 
 Numbers in, numbers out: no Dask, no files, no clock.
 """
@@ -7,47 +7,71 @@ from dataclasses import dataclass
 
 from barrow.model.cost import Cost
 from barrow.model.plan import Engine
-from barrow.model.site import Machine, Site
-from barrow.units import format_bytes, format_seconds
+from barrow.model.site import Site
 
 # Leave a part of the free memory to the system and to other people.
 MEMORY_SHARE = 0.7
-# Leave a part of a worker's limit to its interpreter and to what is not freed at once.
-BUDGET_SHARE = 0.6
-# Worth a thread pool, and worth starting worker processes, in seconds of work.
-WORTH_THREADS_SECONDS = 0.02
-WORTH_PROCESSES_SECONDS = 4.0
+# A worker's limit covers its interpreter with its libraries, and what is not freed at once.
+WORKER_BYTES = 200 * 2**20
+BUDGET_SHARE = 0.75
+# Seconds for one more chunk: a call, an entry in the record, its share of a message.
+CHUNK_SECONDS = {"inline": 60e-6, "threads": 80e-6, "processes": 250e-6, "dask": 250e-6}
+# Seconds until worker processes are up, and a batch has gone there and back.
+START_SECONDS = {"inline": 0.0, "threads": 0.001, "processes": 1.6, "dask": 0.05}
+# Bringing a block home from another process, and an array to it.
+CARRY_SECONDS_PER_BYTE = 0.6e-9
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Who runs the tasks, and the memory of the run and of one task."""
+    """Who runs the tasks, how much memory each may use, and how fast they are together."""
 
     engine: Engine
     workers: int
     threads: int
     memory_bytes: int
+    """For the whole run."""
     budget_bytes: int
-    reason: str
+    """For one task."""
+    gain: float
+    """How many times faster all slots are than one, for work that never waits."""
+    start_seconds: float
+    chunk_seconds: float
+
+    @property
+    def slots(self) -> int:
+        """Tasks that run at once."""
+        return self.workers * self.threads
+
+    def makespan(self, n_chunks: int, task_seconds: float, carried_bytes: float) -> float:
+        """Return how long so many equal tasks take.
+
+        Examples
+        --------
+        >>> two = Layout("threads", 1, 2, 0, 0, gain=2.0, start_seconds=0.0, chunk_seconds=0.0)
+        >>> two.makespan(3, task_seconds=1.0, carried_bytes=0)
+        2.0
+        """
+        together = task_seconds * self.slots / self.gain
+        rounds = -(-n_chunks // self.slots)
+        carried = carried_bytes * CARRY_SECONDS_PER_BYTE if self.start_seconds > 0.01 else 0.0
+        return self.start_seconds + carried + rounds * together + n_chunks * self.chunk_seconds
 
 
-def choose_layout(
+def list_layouts(
     site: Site,
     *,
     cost: Cost,
-    total_seconds: float,
     held_bytes: int,
     memory_bytes: int | None,
     may_be_parallel: bool,
-) -> Layout:
-    """Return where the tasks run.
+) -> list[Layout]:
+    """Return the layouts that are possible at a site, the simplest first.
 
     Parameters
     ----------
-    total_seconds
-        All tasks one after the other.
     held_bytes
-        Memory taken by the result, and by copies of sources, during the whole run.
+        Memory taken by a result in memory during the whole run.
     memory_bytes
         What the user allows for the run; None for a share of what is free.
     may_be_parallel
@@ -56,33 +80,49 @@ def choose_layout(
     machine = site.machine
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
     room = max(1, memory - held_bytes)
+
+    def layout(engine: Engine, workers: int, threads: int, budget: int, gain: float) -> Layout:
+        start = START_SECONDS[engine]
+        if engine in ("processes", "dask"):
+            start += cost.startup_seconds
+        return Layout(
+            engine, workers, threads, memory, max(1, budget), gain, start, CHUNK_SECONDS[engine]
+        )
+
+    inline = layout("inline", 1, 1, room, 1.0)
     if not may_be_parallel:
-        return Layout("inline", 1, 1, memory, room, "parallel work was ruled out by cluster=False")
+        return [inline]
     if site.kind == "dask":
         limit = site.limit_bytes or machine.available_bytes // max(1, site.workers)
         if memory_bytes is not None and site.is_local:
             limit = min(limit, room // max(1, site.workers))
-        budget = max(1, int(BUDGET_SHARE * limit) // max(1, site.threads))
-        reason = f"a Dask cluster is up: workers of {format_bytes(limit)}"
-        return Layout("dask", site.workers, site.threads, memory, budget, reason)
-    return _on_this_machine(machine, cost, total_seconds, memory, room)
-
-
-def _on_this_machine(
-    machine: Machine, cost: Cost, total_seconds: float, memory: int, room: int
-) -> Layout:
+        budget = task_budget(limit, site.threads)
+        gain = site.workers * min(float(site.threads), max(1.0, cost.thread_gain))
+        if site.is_local:
+            gain = min(gain, float(machine.cores))
+        return [layout("dask", site.workers, site.threads, budget, gain)]
     cores = machine.cores
-    work = f"{format_seconds(total_seconds)} of work"
-    if not cost.is_measured or total_seconds < WORTH_THREADS_SECONDS:
-        return Layout("inline", 1, 1, memory, room, "too little work to share")
-    if cores == 1:
-        return Layout("inline", 1, 1, memory, room, "this machine has one core for us")
-    if cost.releases_gil:
-        reason = f"{work}, and the function lets threads run side by side"
-        return Layout("threads", 1, cores, memory, room // cores, reason)
-    if total_seconds < WORTH_PROCESSES_SECONDS:
-        reason = f"{work} do not pay for starting workers, and threads would wait for each other"
-        return Layout("inline", 1, 1, memory, room, reason)
-    reason = f"{work}, and the function holds Python's lock: processes, not threads"
-    budget = int(BUDGET_SHARE * room) // cores
-    return Layout("processes", cores, 1, memory, max(1, budget), reason)
+    if cores == 1 or not cost.is_measured:
+        return [inline]
+    layouts = [inline, layout("threads", 1, cores, room // cores, cost.thread_gain)]
+    if room // cores > 2 * WORKER_BYTES:
+        budget = task_budget(room // cores, 1)
+        layouts.append(layout("processes", cores, 1, budget, cost.process_gain))
+    return layouts
+
+
+def task_budget(limit_bytes: int, threads: int) -> int:
+    """Return what one task may use on a worker with this limit.
+
+    Examples
+    --------
+    >>> task_budget(5 * 10**9, threads=1)
+    3592713600
+    """
+    room = max(limit_bytes - WORKER_BYTES, limit_bytes // 4)
+    return int(BUDGET_SHARE * room) // max(1, threads)
+
+
+def worker_limit(budget_bytes: int, threads: int) -> int:
+    """Return the limit of a worker whose tasks may use so much."""
+    return int(budget_bytes * threads / BUDGET_SHARE) + WORKER_BYTES

@@ -15,9 +15,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO
 
-import platformdirs
-
 from barrow.errors import InputError, OutputError
+from barrow.places import cache_folder
 
 _OTHER_FORMATS = {".h5", ".hdf5", ".nc", ".npy", ".npz", ".tif", ".tiff", ".parquet", ".csv"}
 _STALE_SECONDS = 24 * 3600.0
@@ -86,12 +85,6 @@ class RunFolder:
         """Delete everything in the folder."""
         self.release()
         shutil.rmtree(self.store if self.final else self.root, ignore_errors=True)
-
-
-def cache_folder() -> Path:
-    """Return the user's cache folder for barrow; ``BARROW_CACHE`` moves it."""
-    place = os.environ.get("BARROW_CACHE")
-    return Path(place) if place else platformdirs.user_cache_path("barrow")
 
 
 def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> RunFolder:

@@ -6,7 +6,8 @@ its coordinates, which ``xarray.open_zarr`` opens as it is.
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,14 @@ def create_store(
     if variable is not None:
         # Zarr lists the members of a group and wonders about any folder that is not one itself.
         (path / ".barrow" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group"}')
-        coordinates = labels.coords.to_dataset().drop_attrs(deep=False)
-        coordinates.to_zarr(path, mode="a", zarr_format=3, consolidated=False)
+        # How the coordinates were stored at their source does not matter here.
+        coordinates = labels.coords.to_dataset().drop_attrs(deep=False).drop_encoding()
+        with _without_warnings():
+            coordinates.to_zarr(path, mode="a", zarr_format=3, consolidated=False)
         attributes = {str(key): _as_json(value) for key, value in labels.attrs.items()}
     array = array_path(path, variable)
     try:
-        with warnings.catch_warnings():
-            # Zarr warns that some dtypes have no final specification; NumPy's are what users have.
-            warnings.simplefilter("ignore")
+        with _without_warnings():
             zarr.create_array(
                 store=str(array),
                 shape=tuple(lengths.values()),
@@ -73,9 +74,16 @@ def open_store(path: Path) -> Any:
     """Return the Zarr array of a finished store, for reading."""
     import zarr
 
+    with _without_warnings():
+        return zarr.open_array(str(path), mode="r")
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep quiet about dtypes that Zarr has no final specification for: users have them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return zarr.open_array(str(path), mode="r")
+        yield
 
 
 def _as_json(value: Any) -> Any:

@@ -19,6 +19,7 @@ from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.blocks import Layout, Overlap, choose_grain
 from barrow.sources.dask_graphs import cull, holds_futures, prepare_graph
+from barrow.sources.dask_origins import identify_origins
 from barrow.sources.memory import lock
 from barrow.sources.naming import build_source
 
@@ -94,7 +95,8 @@ class DaskReader(Reader):
         return BlocksReader(graph, self.array.name, layout, self.array.dtype)
 
     def identity(self) -> str | None:
-        return f"dask|{self.array.name}"
+        origins = identify_origins(self._prepared())
+        return None if origins is None else f"dask|{self.array.name}|{origins}"
 
     def _prepared(self) -> Mapping[Any, Any]:
         with self._lock:

@@ -46,7 +46,7 @@ def choose_array(found: Any, name: str | None) -> Choice:
     if len(wanted) == 1:
         return Choice(arrays[wanted[0]], None, wanted[0])
     raise InputError(
-        f"{_describe(found)} holds {_list_members(found)}. Choose one array with name=."
+        f"The {_describe(found)} holds {_list_members(found)}. Choose one array with name=."
     )
 
 
@@ -78,7 +78,7 @@ def _choose_level(group: Any, image: Mapping[str, Any], name: str | None) -> Cho
     if name in group:
         return choose_array(group[name], None)
     raise InputError(
-        f"name={name!r} is no level of the image in {_describe(group)}: "
+        f"name={name!r} is no level of the image in the {_describe(group)}: "
         f"it has {list_names(levels)}, from fine to coarse."
     )
 
@@ -88,7 +88,7 @@ def _choose_member(group: Any, name: str) -> Choice:
     head, _, rest = name.strip("/").partition("/")
     if head not in group:
         raise InputError(
-            f"name={name!r} is not in {_describe(group)}, which holds {_list_members(group)}."
+            f"name={name!r} is not in the {_describe(group)}, which holds {_list_members(group)}."
         )
     choice = choose_array(group[head], rest or None)
     return choice if choice.name else Choice(choice.array, choice.dims, head)
@@ -114,4 +114,4 @@ def _list_members(group: Any) -> str:
 
 
 def _describe(group: Any) -> str:
-    return f"The Zarr group {str(group.store_path)!r}"
+    return f"Zarr group {str(group.store_path)!r}"

@@ -1,0 +1,39 @@
+# make demo   see it work, on data it makes itself
+# make test   all that is checked before a change goes in
+# make bench  measure, and write the numbers to benchmarks/results
+# make lint   format, style and types only
+# make clean  remove what the above have made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+# measure.py is what the benchmarks share.
+BENCHMARKS := $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py))
+
+.PHONY: demo test bench lint clean
+
+demo: $(STAMP)
+	@$(BIN)/barrow demo
+
+test: lint
+	@$(BIN)/python -m pytest --quiet
+
+bench: $(STAMP)
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+lint: $(STAMP)
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+clean:
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Installing into $(VENV) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install -e ".[test]" -c constraints.txt
+	@touch $@

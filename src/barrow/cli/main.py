@@ -1,0 +1,43 @@
+"""The command ``barrow``: finds a command by its name and loads it when it is needed.
+
+Nothing but click is imported here, so that help appears at once.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+import barrow
+from barrow.errors import BarrowError
+
+COMMANDS = ("demo", "plan", "map")
+
+
+class LazyGroup(click.Group):
+    """Commands that live in modules of their own."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - given by click
+        """Return the names of all commands, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        found: click.Command = import_module(f"barrow.cli.{cmd_name}").command
+        return found
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what barrow refuses is told without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except BarrowError as error:
+            notes = getattr(error, "__notes__", ())
+            raise click.ClickException("\n".join([str(error), *notes])) from None
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(barrow.__version__, message="barrow %(version)s")
+def main() -> None:
+    """Run your own function over data larger than memory."""

@@ -1,0 +1,148 @@
+"""What a user may type for ``plan`` and ``map``, turned into arguments of the API.
+
+Text in, values out; data and functions are loaded in :mod:`barrow.cli.loading`.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from barrow.units import parse_bytes
+
+BORDERS = ("reflect", "mirror", "nearest", "none")
+
+
+def work_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the arguments that ``plan`` and ``map`` share."""
+    for add in reversed(_SHARED):
+        command = add(command)
+    return command
+
+
+class _Size(click.ParamType):
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        try:
+            return parse_bytes(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Dim(click.ParamType):
+    """A dimension by its name, or an axis by its number."""
+
+    name = "dim"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str | int:  # noqa: ARG002
+        return parse_dim(value)
+
+
+class _Halo(click.ParamType):
+    name = "dim=n"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str | int, Any]:
+        try:
+            return parse_halo(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Border(click.ParamType):
+    name = "border"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str | float | None:
+        try:
+            return parse_border(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Kwargs(click.ParamType):
+    name = "json"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> dict[str, Any]:
+        try:
+            found = json.loads(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is not JSON: {error}.", param, ctx)
+        if not isinstance(found, dict):
+            self.fail(f"""{value!r} names no arguments. Write '{{"sigma": 2}}'.""", param, ctx)
+        return found
+
+
+def parse_dim(text: str) -> str | int:
+    """Return a dimension's name, or an axis number.
+
+    Examples
+    --------
+    >>> parse_dim("time"), parse_dim("-1")
+    ('time', -1)
+    """
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def parse_halo(text: str) -> tuple[str | int, int | tuple[int, int]]:
+    """Return a dimension and its halo: one width, or one before and one after.
+
+    Examples
+    --------
+    >>> parse_halo("y=16"), parse_halo("0=1,0")
+    (('y', 16), (0, (1, 0)))
+    """
+    dim, _, widths = text.rpartition("=")
+    try:
+        found = [int(width) for width in widths.split(",")]
+    except ValueError:
+        found = []
+    if not dim or len(found) not in (1, 2):
+        raise ValueError(f"{text!r} is not a halo. Write y=16, or y=16,0 for before and after.")
+    return parse_dim(dim), found[0] if len(found) == 1 else (found[0], found[1])
+
+
+def parse_border(text: str) -> str | float | None:
+    """Return what lies beyond the edge: a mode, a number, or None for nothing.
+
+    Examples
+    --------
+    >>> parse_border("mirror"), parse_border("0"), parse_border("none")
+    ('mirror', 0.0, None)
+    """
+    if text in BORDERS:
+        return None if text == "none" else text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is none of {', '.join(BORDERS)}, and not a number.") from None
+
+
+_SHARED: tuple[Callable[[Any], Any], ...] = (
+    click.argument("function", metavar="MODULE:FUNC"),
+    click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
+    click.option(
+        "--whole", type=_Dim(), multiple=True, help="A dimension that must not be cut; repeat."
+    ),
+    click.option(
+        "--halo",
+        type=_Halo(),
+        multiple=True,
+        help="Neighbours needed around a chunk, for example y=16; repeat.",
+    ),
+    click.option(
+        "--border",
+        type=_Border(),
+        default="reflect",
+        show_default=True,
+        help="What the halo holds beyond the edge: reflect, mirror, nearest, a number, or none.",
+    ),
+    click.option("--kwargs", type=_Kwargs(), help="Arguments of the function, as JSON."),
+    click.option("--memory", type=_Size(), help="Most memory the run may use, for example 4GB."),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=0),
+        help="Start this many worker processes; 0 for one chunk after the other. "
+        "By default barrow decides by measurement.",
+    ),
+)

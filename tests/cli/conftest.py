@@ -1,0 +1,66 @@
+"""What the tests of the command line share."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zarr
+
+# Not the console script: it is missing where barrow is on the path but not installed.
+BARROW = [sys.executable, "-P", "-c", "from barrow.cli.main import main; main(prog_name='barrow')"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working directory with data and functions of a user."""
+    monkeypatch.chdir(tmp_path)
+    image = np.random.default_rng(0).random((3, 40, 50))
+    np.save("image.npy", image)
+    array = zarr.create_array("image.zarr", data=image, dimension_names=["c", "y", "x"])
+    assert array.shape == image.shape
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "import beside\n"
+        "def scale(x, factor=2.0):\n"
+        "    return x * factor + beside.OFFSET\n"
+        "def add(x, y):\n"
+        "    return x + y\n"
+        "def smooth(x):\n"
+        "    p = np.pad(x, ((0, 0), (1, 1), (0, 0)), mode='symmetric')\n"
+        "    return p[:, :-2] + p[:, 1:-1] + p[:, 2:]\n"
+        "def broken(x):\n"
+        "    raise RuntimeError('no such cell')\n"
+        "def endless(x):\n"
+        "    if x.shape == (3, 40, 50):\n"
+        "        print('began', flush=True)\n"
+        "        import time; time.sleep(60)\n"
+        "    return x\n"
+    )
+    (tmp_path / "beside.py").write_text("OFFSET = 1.0\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run_barrow(folder):
+    """Run the command in a process of its own, as a user does."""
+
+    def run(*arguments, status=0):
+        command = [*BARROW, *map(str, arguments)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def start_barrow(folder):
+    """Start the command and return its process."""
+
+    def start(*arguments):
+        command = [*BARROW, *map(str, arguments)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+
+    return start
