@@ -108,10 +108,15 @@ def _shared_bytes() -> int:
 
 
 def save(name: str, question: str, rows: dict[str, list[Measurement]], **facts: object) -> Path:
-    """Keep the results of a benchmark with all that they depend on."""
+    """Keep the results of a benchmark of whole commands."""
+    runs = {row: [_without_output(m) for m in found] for row, found in rows.items()}
+    return write_json(name, {"question": question, **describe_machine(), **facts, "runs": runs})
+
+
+def describe_machine() -> dict[str, object]:
+    """Return date, machine and versions: all that a result depends on."""
     packages = ("barrow", "numpy", "dask", "distributed", "zarr", "xarray", "scipy")
-    content = {
-        "question": question,
+    return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {
             "platform": platform.platform(),
@@ -120,9 +125,11 @@ def save(name: str, question: str, rows: dict[str, list[Measurement]], **facts: 
             "load": os.getloadavg(),
         },
         "versions": {"python": sys.version.split()[0], **{p: version(p) for p in packages}},
-        **facts,
-        "runs": {row: [_without_output(m) for m in found] for row, found in rows.items()},
     }
+
+
+def write_json(name: str, content: dict[str, object]) -> Path:
+    """Write a result into the folder of results."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(content, indent=2) + "\n")

@@ -56,9 +56,35 @@ def test_the_memory_lives_as_long_as_any_view_and_then_goes():
     assert handle.read(((2, 5),)).tolist() == [3, 3, 3]
     del view
     gc.collect()
-    assert not os.path.exists(handle.path)
+    with pytest.raises(FileNotFoundError):
+        handle.read(((2, 5),))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="needs Linux")
+def test_a_late_writer_never_meets_another_file(tmp_path):
+    handle, array = SharedArray.create((1000,), np.dtype("f8"))
+    number = int(handle.path.rsplit("/", 1)[1])
+    del array
+    gc.collect()
+    (tmp_path / "precious").write_bytes(b"x" * 8000)
+    with open(tmp_path / "precious", "r+b") as file:
+        if file.fileno() != number:
+            os.dup2(file.fileno(), number)
+        with pytest.raises(FileNotFoundError, match="is gone"):
+            handle.write(((0, 1000),), np.zeros(1000))
+        if file.fileno() != number:
+            os.close(number)
+    assert (tmp_path / "precious").read_bytes() == b"x" * 8000
 
 
 def test_objects_cannot_be_shared():
     with pytest.raises(TypeError, match="Python objects"):
         SharedArray.create((2,), np.dtype(object))
+
+
+def test_what_is_shared_already_is_not_copied():
+    handle, array = SharedArray.create((3, 4), np.dtype("f8"))
+    assert SharedArray.share(array)[0] == handle
+    other, copy = SharedArray.share(array[1:])
+    assert other != handle
+    np.testing.assert_array_equal(copy, array[1:])

@@ -20,6 +20,9 @@ import numpy as np
 Ranges = tuple[tuple[int, int], ...]
 """One ``(start, stop)`` for each dimension, in the order of the dimensions."""
 
+_handles: "weakref.WeakKeyDictionary[mmap.mmap, SharedArray]" = weakref.WeakKeyDictionary()
+"""What lies in shared memory that this process has made."""
+
 _SHORT_BYTES = 1024
 _RESERVE_BYTES = 2**24
 
@@ -40,6 +43,8 @@ class SharedArray:
     """
 
     path: str
+    inode: tuple[int, int]
+    """Device and number of the file, since its path may come to mean another one."""
     shape: tuple[int, ...]
     dtype: np.dtype
 
@@ -59,11 +64,18 @@ class SharedArray:
         if size >= 2 * _RESERVE_BYTES:
             threading.Thread(target=_reserve, args=(path, size), daemon=True).start()
         array: np.ndarray = np.ndarray(shape, dtype, buffer=pages)
-        return cls(path, tuple(shape), dtype), array
+        handle = _handles[pages] = cls(path, _identify(file), tuple(shape), dtype)
+        return handle, array
 
     @classmethod
-    def copy_of(cls, array: np.ndarray) -> tuple["SharedArray", np.ndarray]:
-        """Return a handle to a copy of an array, and the copy."""
+    def share(cls, array: np.ndarray) -> tuple["SharedArray", np.ndarray]:
+        """Return a handle to the values of an array, and the array that holds them.
+
+        That is a copy, unless the array lies in shared memory already.
+        """
+        handle = _handles.get(array.base) if isinstance(array.base, mmap.mmap) else None
+        if handle is not None and (handle.shape, handle.dtype) == (array.shape, array.dtype):
+            return handle, array
         handle, copy = cls.create(array.shape, array.dtype)
         copy[...] = array
         return handle, copy
@@ -79,12 +91,20 @@ class SharedArray:
             return
         # One call for each row costs half of what the page faults of a mapping would.
         rows = np.ascontiguousarray(block, self.dtype).reshape(-1, run).view(np.uint8)
-        file = os.open(self.path, os.O_WRONLY)
+        file = self._open(os.O_WRONLY)
         try:
             for row, offset in zip(rows, self._run_offsets(ranges), strict=True):
                 _write_all(file, row.data, int(offset))
         finally:
             os.close(file)
+
+    def _open(self, mode: int) -> int:
+        """Open the file, and make sure that it is the one that was meant."""
+        file = os.open(self.path, mode)
+        if _identify(file) != self.inode:
+            os.close(file)
+            raise FileNotFoundError(f"The shared memory at {self.path} is gone.")
+        return file
 
     def _run_items(self, ranges: Ranges) -> int:
         """Return how many items of a block lie side by side in memory."""
@@ -111,8 +131,19 @@ class SharedArray:
         """Return a copy of a block."""
         if any(start == stop for start, stop in ranges):
             return np.empty([stop - start for start, stop in ranges], self.dtype)
-        with _Window(self, ranges, mmap.PROT_READ) as window:
-            return np.array(window)
+        run = self._run_items(ranges)
+        if run * self.dtype.itemsize < _SHORT_BYTES:
+            with _Window(self, ranges, mmap.PROT_READ) as window:
+                return np.array(window)
+        block = np.empty([stop - start for start, stop in ranges], self.dtype)
+        rows = block.reshape(-1, run).view(np.uint8)
+        file = self._open(os.O_RDONLY)
+        try:
+            for row, offset in zip(rows, self._run_offsets(ranges), strict=True):
+                _read_all(file, row.data, int(offset))
+        finally:
+            os.close(file)
+        return block
 
 
 class _Window:
@@ -123,7 +154,7 @@ class _Window:
         first = sum(start * stride for (start, _), stride in zip(ranges, strides, strict=True))
         last = sum((stop - 1) * stride for (_, stop), stride in zip(ranges, strides, strict=True))
         self._lead = first % mmap.ALLOCATIONGRANULARITY
-        file = os.open(handle.path, os.O_RDWR if protection & mmap.PROT_WRITE else os.O_RDONLY)
+        file = handle._open(os.O_RDWR if protection & mmap.PROT_WRITE else os.O_RDONLY)
         try:
             length = last + handle.dtype.itemsize - first + self._lead
             self._pages = mmap.mmap(
@@ -148,6 +179,11 @@ class _Window:
             pass
 
 
+def _identify(file: int) -> tuple[int, int]:
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino
+
+
 def _strides(shape: tuple[int, ...], itemsize: int) -> list[int]:
     strides = [itemsize] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
@@ -159,6 +195,14 @@ def _write_all(file: int, content: memoryview, offset: int) -> None:
     while content:
         written = os.pwrite(file, content, offset)
         content, offset = content[written:], offset + written
+
+
+def _read_all(file: int, space: memoryview, offset: int) -> None:
+    while space:
+        count = os.preadv(file, [space], offset)
+        if not count:
+            raise OSError("shared memory ended before the block did")
+        space, offset = space[count:], offset + count
 
 
 def _reserve(path: str, size: int) -> None:

@@ -1,5 +1,6 @@
 """What the tests of the command line share."""
 
+import signal
 import subprocess
 import sys
 
@@ -61,6 +62,13 @@ def start_barrow(folder):
     def start(*arguments):
         command = [*BARROW, *map(str, arguments)]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command, cwd=folder, stdout=pipe, stderr=pipe, text=True, preexec_fn=_hear_interrupts
+        )
 
     return start
+
+
+def _hear_interrupts():
+    # A shell that runs tests in the background has them ignored.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

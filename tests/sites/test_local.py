@@ -46,6 +46,8 @@ def start_python(code, environ, folder):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell that runs tests in the background has interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -63,7 +63,7 @@ class ArrayReader(Reader):
     def shared(self) -> Reader:
         if self.origin or self.array.dtype.hasobject:
             return self
-        return SharedReader(*SharedArray.copy_of(self.array))
+        return SharedReader(*SharedArray.share(self.array))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.array, self.array.dtype, self.origin)
