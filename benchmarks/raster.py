@@ -152,7 +152,7 @@ def main() -> None:
         # One of each in turn: what the machine does meanwhile meets all of them.
         for name in rows:
             rows[name].append(
-                measure([sys.executable, __file__, "--variant", name], warm_bytes=10 * 2**30)
+                measure([sys.executable, __file__, "--variant", name], warm_bytes=8 * 2**30)
             )
     print(format_table(rows))
     if not options.only:

@@ -113,12 +113,12 @@ def workloads():
 
 def sweep_chunks(plan, sizes=9):
     """Return chunks from small to everything, spread over the ladder."""
-    from barrow.api import _block
+    from barrow.composing import block_at
     from barrow.planning.planner import list_rungs
     from barrow.probing.costs import count_items
 
     target = plan.target
-    rungs = list_rungs(target, lambda n: count_items(target, _block(target, n, 0.5)))
+    rungs = list_rungs(target, lambda n: count_items(target, block_at(target, n, 0.5)))
     rungs = [rung for rung in rungs if len(replace(plan, chunks=rung).grid) <= 4000]
     picked = np.unique(np.linspace(0, len(rungs) - 1, sizes).round().astype(int))
     return [rungs[i] for i in picked]

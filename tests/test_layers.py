@@ -14,7 +14,7 @@ ROWS = [
     {"cli"},
     {"fields"},
     {"api"},
-    {"executing"},
+    {"composing", "executing"},
     {
         "sources",
         "probing",

@@ -184,7 +184,7 @@ def test_a_pipeline_of_steps_that_can_be_cut_alike_is_fused():
 
 
 def test_a_pipeline_whose_steps_need_other_cuts_stores_what_lies_between(monkeypatch):
-    monkeypatch.setattr(barrow.api, "FUSED_SHARE", 0.0)
+    monkeypatch.setattr("barrow.composing.FUSED_SHARE", 0.0)
     steps = [
         barrow.Step(lambda x: x - x.mean(axis=0), name="centre", whole=("c",)),
         barrow.Step(lambda x: np.sort(x, axis=2), name="sort", whole=("x",)),

@@ -6,35 +6,28 @@ these is done elsewhere; here they are put together.
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+from barrow.composing import (
+    Halo,
+    as_steps,
+    check_options,
+    find_site,
+    fuse,
+    is_worth_fusing,
+    open_all,
+    plan_steps,
+    plan_target,
+)
 from barrow.errors import InputError
 from barrow.executing import execute
-from barrow.model.applied import Form, apply_step, join_lengths, leaves
-from barrow.model.cost import Cost
-from barrow.model.grid import Grid
 from barrow.model.plan import Plan
 from barrow.model.run import Run
-from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
-from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
-from barrow.probing.costs import choose_samples, count_items, measure_cost
-from barrow.probing.probe import learn_form
-from barrow.shared import Ranges
-from barrow.sites.machine import read_machine
 from barrow.sources.opening import open_source
-from barrow.units import parse_bytes
-
-Halo = Mapping[Any, int | tuple[int, int]]
-
-# Work on so little data is over before a measurement of it would be.
-TINY_BYTES = 2**18
-# A step that would stop data of more than this share of the memory from being cut is not fused.
-FUSED_SHARE = 0.05
 
 
 def open(data: Any, *, name: str | None = None, dims: Sequence[str] | None = None) -> Source:
@@ -89,10 +82,12 @@ def plan(
     >>> barrow.run(plan).result.shape
     (6, 8)
     """
-    steps = _as_steps(func, whole, halo, border, kwargs, name, combine)
+    steps = as_steps(func, whole, halo, border, kwargs, name, combine)
     options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory, "cluster": cluster}
-    with _site(cluster) as (site, _):
-        return _plan_fused(steps, _open_all(sources), site, options)
+    inputs = open_all(sources)
+    check_options(options)
+    with find_site(cluster) as (site, _):
+        return plan_steps(steps, inputs, site, options)
 
 
 def run(
@@ -129,8 +124,8 @@ def run(
     given = {"to": to, "folder": folder, "resume": resume, "quiet": quiet}
     if isinstance(work, Plan):
         return _run_plan(work, sources, {k: v for k, v in given.items() if v}, cluster, memory)
-    steps = _as_steps(work, (), None, "reflect", None, None, None)
-    return _run_steps(steps, _open_all(sources), {**given, "memory": memory}, cluster)
+    steps = as_steps(work)
+    return _run_steps(steps, open_all(sources), {**given, "memory": memory}, cluster)
 
 
 def map(
@@ -207,9 +202,9 @@ def map(
     >>> barrow.map(np.sqrt, image)[0]
     array([0.        , 1.        , 1.41421356, 1.73205081])
     """
-    steps = _as_steps(func, whole, halo, border, kwargs, name, None)
+    steps = as_steps(func, whole, halo, border, kwargs, name, None)
     options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory}
-    return _run_steps(steps, _open_all(sources), options, cluster).result
+    return _run_steps(steps, open_all(sources), options, cluster).result
 
 
 def reduce(
@@ -247,9 +242,9 @@ def reduce(
     >>> barrow.reduce(lambda x: {int(x.max())}, np.arange(100), combine=set.union)
     {99}
     """
-    steps = _as_steps(func, whole, halo, border, kwargs, name, combine)
+    steps = as_steps(func, whole, halo, border, kwargs, name, combine)
     options = {"quiet": quiet, "memory": memory}
-    return _run_steps(steps, _open_all(sources), options, cluster).result
+    return _run_steps(steps, open_all(sources), options, cluster).result
 
 
 def cluster(
@@ -283,170 +278,22 @@ def cluster(
     return open_cluster(where, workers=workers, threads=threads, memory=memory)
 
 
-def _as_steps(
-    func: Any,
-    whole: Collection[str | int],
-    halo: Halo | None,
-    border: str | float | None,
-    kwargs: Mapping[str, Any] | None,
-    name: str | None,
-    combine: Callable[[Any, Any], Any] | None,
-) -> list[Step]:
-    if isinstance(func, Step):
-        func = [func]
-    if isinstance(func, (list, tuple)):
-        if not func:
-            raise InputError("There is no step to run: the list is empty.")
-        if whole or halo or kwargs or name or combine:
-            raise InputError(
-                "whole=, halo=, kwargs=, name= and combine= belong to the single steps here: "
-                "write barrow.Step(func, whole=..., halo=...)."
-            )
-        steps = [step if isinstance(step, Step) else Step(step) for step in func]
-    else:
-        steps = [Step(func, name or "", whole, halo or {}, border, kwargs or {}, combine)]
-    for step in steps[:-1]:
-        if step.combine is not None:
-            raise InputError(f"'{step.name}' is a reduction, so it must be the last step.")
-    return steps
-
-
-def _open_all(sources: Sequence[Any]) -> list[Source]:
-    """Open what the user gave; name the dimensions of bare arrays after the first source."""
-    if not sources:
-        raise InputError("There is nothing to read: give at least one source.")
-    opened = [open_source(source) for source in sources]
-    first = opened[0]
-    for index, source in enumerate(opened[1:], start=1):
-        if not source.has_names and len(source.dims) <= len(first.dims):
-            dims = first.dims[len(first.dims) - len(source.dims) :]
-            lengths = dict(zip(dims, source.shape, strict=True))
-            grain = dict(zip(dims, source.grain.values(), strict=True))
-            opened[index] = replace(source, lengths=lengths, grain=grain)
-    join_lengths(opened)
-    return opened
-
-
-@contextmanager
-def _site(cluster: Any) -> Any:
-    """Yield the site to plan for, and the handle of its cluster if it has one."""
-    machine = read_machine()
-    with ExitStack() as stack:
-        handle = None
-        if cluster is None or cluster is True:
-            from barrow.sites.attached import find_client
-
-            cluster = find_client()
-        if cluster is not None and cluster is not False:
-            from barrow.sites.attached import attach
-            from barrow.sites.cluster import Cluster
-
-            is_handle = isinstance(cluster, Cluster)
-            handle = cluster if is_handle else stack.enter_context(attach(cluster))
-        if handle is None:
-            yield Site("process", machine), None
-        else:
-            handle.wait(1)
-            yield handle.site(), handle
-
-
-def _fuse(step: Step, inputs: Sequence[Source]) -> Source:
-    """Return a step on its inputs as a source, after learning what it returns."""
-    lengths = join_lengths(inputs)
-    step = step.resolved(lengths)
-    if step.combine is None:
-        return apply_step(step, inputs, learn_form(step, inputs))
-    whole = frozenset(str(dim) for dim in step.whole)
-    form = Form(lengths, inputs[0].dtype, frozenset(lengths), whole)
-    return apply_step(step, inputs, form)
-
-
-def _plan_fused(
-    steps: Sequence[Step], inputs: list[Source], site: Site, options: dict[str, Any]
-) -> Plan:
-    """Return the plan for steps that can all be fused."""
-    target = _fuse(steps[0], inputs)
-    for step in steps[1:]:
-        longer = _fuse(step, [target])
-        if not _is_worth_fusing(target, longer, site):
-            raise InputError(
-                f"'{step.name}' needs other chunks than '{target.name}', so there is no single "
-                "plan. barrow.run does both, with the result in between stored; or plan each."
-            )
-        target = longer
-    return _plan_target(target, site, options)
-
-
-def _plan_target(target: Source, site: Site, options: dict[str, Any]) -> Plan:
-    memory = options.get("memory")
-    made = make_plan(
-        target,
-        cost=_measure(target, site, options),
-        site=site,
-        count_items=lambda lengths: count_items(target, _block(target, lengths, 0.5)),
-        memory_bytes=None if memory is None else parse_bytes(memory),
-        wants_store=options.get("to") is not None,
-        may_be_parallel=options.get("cluster") is not False,
-    )
-    return replace(made, options=options)
-
-
-def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
-    """Return the cost of a chain of steps, measured at the sizes at which it may work."""
-
-    def count(lengths: Mapping[str, int]) -> int:
-        return count_items(target, _block(target, lengths, 0.5))
-
-    total_items = count(target.lengths)
-    itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
-    if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
-        return Cost(peak_per_item=8.0 * itemsize, origin="guessed")
-    rungs = list_rungs(target, count)
-    samples = choose_samples(target, rungs, lambda rung, place: _block(target, rung, place))
-    cores = site.machine.cores
-    memory = options.get("memory")
-    available = site.machine.available_bytes if memory is None else parse_bytes(memory)
-    return measure_cost(
-        target,
-        samples,
-        cores=cores,
-        budget_bytes=site.limit_bytes or available // cores,
-        is_stored=options.get("to") is not None or target.nbytes > available // 2,
-    )
-
-
-def _block(target: Source, lengths: Mapping[str, int], place: float) -> Ranges:
-    """Return a block of these lengths at a place between the beginning and the end."""
-    ranges = []
-    for dim, length in target.lengths.items():
-        size = min(length, lengths[dim])
-        grid = Grid({dim: length}, {dim: max(1, size)})
-        start = min(grid.ranges(int(len(grid) * place))[0][0], length - size)
-        ranges.append((start, start + size))
-    return tuple(ranges)
-
-
-def _is_worth_fusing(target: Source, longer: Source, site: Site) -> bool:
-    """Return whether a further step leaves the data as easy to cut as they were."""
-    lost = set(cuttable_dims(target)) - set(cuttable_dims(longer))
-    return not lost or target.nbytes < FUSED_SHARE * site.machine.available_bytes
-
-
 def _run_steps(
     steps: Sequence[Step], inputs: list[Source], options: dict[str, Any], cluster: Any
 ) -> Run:
     """Fuse what can be fused, and store what lies between."""
     options = {**options, "cluster": cluster}
-    with _site(cluster) as (site, handle):
-        target = _fuse(steps[0], inputs)
+    check_options(options)
+    with find_site(cluster) as (site, handle):
+        target = fuse(steps[0], inputs)
         for step in steps[1:]:
-            longer = _fuse(step, [target])
-            if not _is_worth_fusing(target, longer, site):
+            longer = fuse(step, [target])
+            if not is_worth_fusing(target, longer, site):
                 between = {"quiet": options.get("quiet", False), "cluster": cluster}
-                checkpoint = execute(_plan_target(target, site, between), handle).result
-                longer = _fuse(step, [open_source(checkpoint)])
+                checkpoint = execute(plan_target(target, site, between), handle).result
+                longer = fuse(step, [open_source(checkpoint)])
             target = longer
-        return execute(_plan_target(target, site, options), handle)
+        return execute(plan_target(target, site, options), handle)
 
 
 def _run_plan(
@@ -461,5 +308,5 @@ def _run_plan(
         raise InputError("memory= was decided when the plan was made: give it to barrow.plan.")
     cluster = cluster if cluster is not None else given.options.get("cluster")
     given = replace(given, options={**given.options, **options})
-    with _site(cluster if given.engine == "dask" else False) as (_, handle):
+    with find_site(cluster if given.engine == "dask" else False) as (_, handle):
         return execute(given, handle)

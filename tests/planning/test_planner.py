@@ -40,7 +40,7 @@ def test_the_same_numbers_give_the_same_plan():
 
 def test_threads_are_used_when_they_help():
     assert plan().engine == "threads"
-    assert plan().n_chunks % 4 == 0
+    assert plan().n_chunks >= 4
 
 
 def test_processes_are_used_when_threads_would_wait_for_each_other():

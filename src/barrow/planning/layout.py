@@ -18,6 +18,8 @@ BUDGET_SHARE = 0.75
 CHUNK_SECONDS = {"inline": 60e-6, "threads": 80e-6, "processes": 250e-6, "dask": 250e-6}
 # Seconds until worker processes are up, and a batch has gone there and back.
 START_SECONDS = {"inline": 0.0, "threads": 0.001, "processes": 1.6, "dask": 0.05}
+# Share of a task for which half of the workers wait at the end.
+UNEVEN = 0.25
 # Bringing a block home from another process, and an array to it.
 CARRY_SECONDS_PER_BYTE = 0.6e-9
 
@@ -46,14 +48,16 @@ class Layout:
     def makespan(self, n_chunks: int, task_seconds: float, carried_bytes: float) -> float:
         """Return how long so many equal tasks take.
 
+        Tasks are never quite equal: at the end some workers wait for others.
+
         Examples
         --------
         >>> two = Layout("threads", 1, 2, 0, 0, gain=2.0, start_seconds=0.0, chunk_seconds=0.0)
         >>> two.makespan(3, task_seconds=1.0, carried_bytes=0)
-        2.0
+        2.125
         """
         together = task_seconds * self.slots / self.gain
-        rounds = -(-n_chunks // self.slots)
+        rounds = -(-n_chunks // self.slots) + UNEVEN * (1 - 1 / self.slots)
         carried = carried_bytes * CARRY_SECONDS_PER_BYTE if self.start_seconds > 0.01 else 0.0
         return self.start_seconds + carried + rounds * together + n_chunks * self.chunk_seconds
 

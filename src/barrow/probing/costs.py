@@ -19,12 +19,16 @@ from barrow.shared import Ranges
 # Bytes read by the tasks that are timed: what fits the caches, and what does not.
 SIZES = (2**18, 2**21, 2**24)
 PLACES = (0.5, 0.15, 0.85)
+# Measuring may take a second, or this share of the run.
 BUDGET_SECONDS = 1.0
+BUDGET_SHARE = 0.02
 # A task that takes more of its budget than this is worth a process of its own to measure it.
 EXACT_SHARE = 0.02
 SHORT_SECONDS = 0.02
 # Threads gain nothing from a function that holds Python's lock for more of its time.
 MUCH_LOCKED = 0.3
+# With so much of all cores in use there is no need to ask what holds them back.
+GOOD_SHARE = 0.8
 
 Block = Callable[[Mapping[str, int], float], Ranges]
 """A block of these lengths, at a place between the beginning (0) and the end (1)."""
@@ -70,6 +74,7 @@ def measure_cost(
     target: Source,
     samples: Sequence[Sample],
     *,
+    total_items: int,
     cores: int,
     budget_bytes: int,
     is_stored: bool,
@@ -78,14 +83,19 @@ def measure_cost(
 
     Parameters
     ----------
+    total_items
+        Items of the whole work: what takes longer may be measured for longer.
     budget_bytes
         What one task may use, roughly: if it comes near, its peak is measured exactly.
     is_stored
         Whether the answer goes to a store, so that writing counts.
     """
-    startup, points, spread = _measure_time(target, samples)
+    startup, points, spread = _measure_time(target, samples, total_items)
     sizes = [sample for sample in samples if sample.items <= points[-1][0]]
-    base, factor, margin = _measure_peak(target, sizes, budget_bytes)
+    quick = [
+        s for s, (_, seconds) in zip(sizes, points, strict=True) if seconds < 5 * SHORT_SECONDS
+    ]
+    base, factor, margin = _measure_peak(target, quick or sizes[:1], budget_bytes)
     thread_gain = process_gain = 1.0
     if cores > 1:
         thread_gain, process_gain = _measure_gain(target, sizes, points, cores)
@@ -103,7 +113,7 @@ def measure_cost(
 
 
 def _measure_time(
-    target: Source, samples: Sequence[Sample]
+    target: Source, samples: Sequence[Sample], total_items: int
 ) -> tuple[float, list[tuple[int, float]], float]:
     """Return what the first call cost on top, the points, and their scatter."""
     began = time.perf_counter()
@@ -112,11 +122,17 @@ def _measure_time(
     points: list[tuple[int, float]] = []
     spread = 0.0
     for sample in samples:
+        blocks = sample.blocks
         if points:
-            expected = points[-1][1] * sample.items / points[-1][0] * len(sample.blocks)
-            if time.perf_counter() - began + expected > BUDGET_SECONDS:
+            items, seconds_then = points[-1]
+            expected = seconds_then * sample.items / items
+            left = max(BUDGET_SECONDS, BUDGET_SHARE * seconds_then * total_items / items)
+            left -= time.perf_counter() - began
+            # One place is better than none.
+            blocks = blocks[: max(1, int(left / expected))]
+            if expected > left:
                 break
-        seconds = [_time_block(target, block) for block in sample.blocks]
+        seconds = [_time_block(target, block) for block in blocks]
         points.append((sample.items, max(1e-7, fmean(seconds))))
         spread = pstdev(seconds) / fmean(seconds)
     return max(0.0, first - again), points, spread
@@ -170,13 +186,13 @@ def _measure_gain(
     target: Source, samples: Sequence[Sample], points: Sequence[tuple[int, float]], cores: int
 ) -> tuple[float, float]:
     """Return how much faster all cores are than one, with threads and with processes."""
-    # At the size with the best rate: that is near where the work will be done.
-    best = min(range(len(points)), key=lambda i: points[i][1] / points[i][0])
-    seconds = points[best][1]
+    # The largest size: small tasks spend their time in Python, which their share of the
+    # overhead of a chunk accounts for.
+    seconds = points[-1][1]
     calls = max(1, min(50, round(SHORT_SECONDS / seconds)))
     if 2 * cores * calls * seconds > BUDGET_SECONDS:
         calls = 1
-    blocks = samples[best].blocks
+    blocks = samples[-1].blocks
 
     def work(index: int) -> None:
         for _ in range(calls):
@@ -187,15 +203,15 @@ def _measure_gain(
         list(pool.map(work, range(count)))
         return time.perf_counter() - start
 
-    locked = measure_lock_share(lambda: work(0))
     trials = 3 if calls * seconds < 2 * SHORT_SECONDS else 1
     with ThreadPoolExecutor(cores) as pool:
         if trials > 1:
             time_all(pool, cores)  # let each thread get its memory first
         # Other programs can only make it slower, so the best of a few is nearest to the truth.
         together = min(time_all(pool, cores) for _ in range(trials))
-        alone = min(time_all(pool, 1) for _ in range(trials))
+        alone = min(time_all(pool, 1) for _ in range(trials)) if trials > 1 else calls * seconds
     gain = max(0.5, min(float(cores), cores * alone / together))
+    locked = measure_lock_share(lambda: work(0)) if gain < GOOD_SHARE * cores else 0.0
     if locked < MUCH_LOCKED:
         # What holds threads back here, bandwidth or other users, holds processes back too.
         return gain, max(1.0, gain)

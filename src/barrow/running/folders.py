@@ -102,6 +102,20 @@ def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> Run
     return _create(RunFolder(root, root / "result.zarr", is_temporary=True))
 
 
+def check_place(to: str | PathLike[str]) -> None:
+    """Refuse a place for a result before any work is done for it."""
+    final = Path(to).absolute()
+    if final.suffix.lower() in _OTHER_FORMATS:
+        raise InputError(
+            f"to={str(to)!r} looks like a {final.suffix} file, but results are Zarr stores. "
+            f"Write, for example, to={str(Path(to).with_suffix('.zarr'))!r}."
+        )
+    if find_result(to) is None:
+        parent = next(path for path in final.parents if path.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise _unwritable(final, f"{parent} is no folder that you may write to")
+
+
 def find_result(to: str | PathLike[str]) -> RunFolder | None:
     """Return the folder of a whole result at a place; None if nothing is there.
 
@@ -122,11 +136,6 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
 def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     """Return the folder in which the result for a place is made, new or left by an earlier run."""
     final = Path(to).absolute()
-    if final.suffix.lower() in _OTHER_FORMATS:
-        raise InputError(
-            f"to={str(to)!r} looks like a {final.suffix} file, but results are Zarr stores. "
-            f"Write, for example, to={str(Path(to).with_suffix('.zarr'))!r}."
-        )
     store = final.with_name(f".{final.name}.partial")
     made = _create(RunFolder(store / ".barrow", store, final))
     lock = open(made.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
@@ -157,11 +166,14 @@ def _create(folder: RunFolder) -> RunFolder:
         probe.unlink()
     except OSError as error:
         where = folder.final or folder.root
-        raise OutputError(
-            f"{where} cannot be written: {error.strerror} ({error.filename}). "
-            "Choose a place where you may create files."
-        ) from error
+        raise _unwritable(where, f"{error.strerror} ({error.filename})") from error
     return folder
+
+
+def _unwritable(place: Path, why: str) -> OutputError:
+    return OutputError(
+        f"{place} cannot be written: {why}. Choose a place where you may create files."
+    )
 
 
 def _remove_stale(runs: Path) -> None:

@@ -1,0 +1,190 @@
+"""From what the user gave to a plan: steps, sources, site and cost put together."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from barrow.errors import InputError
+from barrow.model.applied import Form, apply_step, join_lengths, leaves
+from barrow.model.cost import Cost
+from barrow.model.grid import Grid
+from barrow.model.plan import Plan
+from barrow.model.site import Site
+from barrow.model.source import Source
+from barrow.model.step import Step
+from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
+from barrow.probing.costs import choose_samples, count_items, measure_cost
+from barrow.probing.probe import learn_form
+from barrow.running.folders import check_place
+from barrow.shared import Ranges
+from barrow.sites.machine import read_machine
+from barrow.sources.opening import open_source
+from barrow.units import parse_bytes
+
+Halo = Mapping[Any, int | tuple[int, int]]
+
+# Work on so little data is over before a measurement of it would be.
+TINY_BYTES = 2**18
+# A step that would stop data of more than this share of the memory from being cut is not fused.
+FUSED_SHARE = 0.05
+
+
+def as_steps(
+    func: Any,
+    whole: Collection[str | int] = (),
+    halo: Halo | None = None,
+    border: str | float | None = "reflect",
+    kwargs: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    combine: Callable[[Any, Any], Any] | None = None,
+) -> list[Step]:
+    """Return a function, a step or a list of either as steps."""
+    if isinstance(func, Step):
+        func = [func]
+    if isinstance(func, (list, tuple)):
+        if not func:
+            raise InputError("There is no step to run: the list is empty.")
+        if whole or halo or kwargs or name or combine:
+            raise InputError(
+                "whole=, halo=, kwargs=, name= and combine= belong to the single steps here: "
+                "write barrow.Step(func, whole=..., halo=...)."
+            )
+        steps = [step if isinstance(step, Step) else Step(step) for step in func]
+    else:
+        steps = [Step(func, name or "", whole, halo or {}, border, kwargs or {}, combine)]
+    for step in steps[:-1]:
+        if step.combine is not None:
+            raise InputError(f"'{step.name}' is a reduction, so it must be the last step.")
+    return steps
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be done before the function is called for the first time."""
+    if options.get("memory") is not None:
+        parse_bytes(options["memory"])
+    if options.get("to") is not None:
+        check_place(options["to"])
+
+
+def open_all(sources: Sequence[Any]) -> list[Source]:
+    """Open what the user gave; name the dimensions of bare arrays after the first source."""
+    if not sources:
+        raise InputError("There is nothing to read: give at least one source.")
+    opened = [open_source(source) for source in sources]
+    first = opened[0]
+    for index, source in enumerate(opened[1:], start=1):
+        if not source.has_names and len(source.dims) <= len(first.dims):
+            dims = first.dims[len(first.dims) - len(source.dims) :]
+            lengths = dict(zip(dims, source.shape, strict=True))
+            grain = dict(zip(dims, source.grain.values(), strict=True))
+            opened[index] = replace(source, lengths=lengths, grain=grain)
+    join_lengths(opened)
+    return opened
+
+
+@contextmanager
+def find_site(cluster: Any) -> Iterator[tuple[Site, Any]]:
+    """Yield the site to plan for, and the handle of its cluster if it has one."""
+    machine = read_machine()
+    with ExitStack() as stack:
+        handle = None
+        if cluster is None or cluster is True:
+            from barrow.sites.attached import find_client
+
+            cluster = find_client()
+        if cluster is not None and cluster is not False:
+            from barrow.sites.attached import attach
+            from barrow.sites.cluster import Cluster
+
+            is_handle = isinstance(cluster, Cluster)
+            handle = cluster if is_handle else stack.enter_context(attach(cluster))
+        if handle is None:
+            yield Site("process", machine), None
+        else:
+            handle.wait(1)
+            yield handle.site(), handle
+
+
+def fuse(step: Step, inputs: Sequence[Source]) -> Source:
+    """Return a step on its inputs as a source, after learning what it returns."""
+    lengths = join_lengths(inputs)
+    step = step.resolved(lengths)
+    if step.combine is None:
+        return apply_step(step, inputs, learn_form(step, inputs))
+    whole = frozenset(str(dim) for dim in step.whole)
+    form = Form(lengths, inputs[0].dtype, frozenset(lengths), whole)
+    return apply_step(step, inputs, form)
+
+
+def plan_steps(
+    steps: Sequence[Step], inputs: list[Source], site: Site, options: Mapping[str, Any]
+) -> Plan:
+    """Return the plan for steps that can all be fused."""
+    target = fuse(steps[0], inputs)
+    for step in steps[1:]:
+        longer = fuse(step, [target])
+        if not is_worth_fusing(target, longer, site):
+            raise InputError(
+                f"'{step.name}' needs other chunks than '{target.name}', so there is no single "
+                "plan. barrow.run does both, with the result in between stored; or plan each."
+            )
+        target = longer
+    return plan_target(target, site, options)
+
+
+def plan_target(target: Source, site: Site, options: Mapping[str, Any]) -> Plan:
+    """Return the plan for a chain of steps, after measuring it."""
+    memory = options.get("memory")
+    made = make_plan(
+        target,
+        cost=_measure(target, site, options),
+        site=site,
+        count_items=lambda lengths: count_items(target, block_at(target, lengths, 0.5)),
+        memory_bytes=None if memory is None else parse_bytes(memory),
+        wants_store=options.get("to") is not None,
+        may_be_parallel=options.get("cluster") is not False,
+    )
+    return replace(made, options=options)
+
+
+def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
+    """Return the cost of a chain of steps, measured at the sizes at which it may work."""
+
+    def count(lengths: Mapping[str, int]) -> int:
+        return count_items(target, block_at(target, lengths, 0.5))
+
+    total_items = count(target.lengths)
+    itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
+    if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
+        return Cost(peak_per_item=8.0 * itemsize, origin="guessed")
+    rungs = list_rungs(target, count)
+    samples = choose_samples(target, rungs, lambda rung, place: block_at(target, rung, place))
+    cores = site.machine.cores
+    memory = options.get("memory")
+    available = site.machine.available_bytes if memory is None else parse_bytes(memory)
+    return measure_cost(
+        target,
+        samples,
+        total_items=total_items,
+        cores=cores,
+        budget_bytes=site.limit_bytes or available // cores,
+        is_stored=options.get("to") is not None or target.nbytes > available // 2,
+    )
+
+
+def block_at(target: Source, lengths: Mapping[str, int], place: float) -> Ranges:
+    """Return a block of these lengths at a place between the beginning and the end."""
+    ranges = []
+    for dim, length in target.lengths.items():
+        size = min(length, lengths[dim])
+        grid = Grid({dim: length}, {dim: max(1, size)})
+        start = min(grid.ranges(int(len(grid) * place))[0][0], length - size)
+        ranges.append((start, start + size))
+    return tuple(ranges)
+
+
+def is_worth_fusing(target: Source, longer: Source, site: Site) -> bool:
+    """Return whether a further step leaves the data as easy to cut as they were."""
+    lost = set(cuttable_dims(target)) - set(cuttable_dims(longer))
+    return not lost or target.nbytes < FUSED_SHARE * site.machine.available_bytes
