@@ -22,6 +22,12 @@ def test_a_site_says_what_the_cluster_offers(cluster):
     assert site.address == cluster.client.scheduler.address
 
 
+def test_workers_are_seen_also_while_the_client_knows_of_none(cluster, monkeypatch):
+    # Every few seconds a client refreshes what it knows, and then knows of no workers.
+    monkeypatch.setattr(cluster.client, "scheduler_info", lambda **_: {"workers": {}})
+    assert len(cluster.workers) == 1
+
+
 def test_the_client_is_current_while_the_cluster_is_open(cluster):
     assert Client.current() is cluster.client
     with attach(cluster.client.scheduler.address) as inner:

@@ -102,7 +102,7 @@ class DaskEngine:
         self.window = 3 * slots
 
     def _check_all_workers(self) -> None:
-        addresses = list(self._client.scheduler_info(n_workers=-1)["workers"])[:64]
+        addresses = list(self._client.sync(self._client.scheduler.identity)["workers"])[:64]
         checks = [
             self._client.submit(
                 check_parcel, self._parcel, workers=[address], key=f"check-{self._key}-{index}"

@@ -233,7 +233,9 @@ class Cluster:
 
     def _ask_scheduler(self) -> Mapping[str, Any]:
         try:
-            info = self.client.scheduler_info(n_workers=-1)
+            # Not client.scheduler_info(): what that returns is overwritten every few seconds
+            # by an answer without workers, now and then just before it is read.
+            info = self.client.sync(self.client.scheduler.identity)
         except (OSError, AttributeError, RuntimeError) as error:
             # A client that has lost its scheduler has none to ask.
             raise ClusterError(
