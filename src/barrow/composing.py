@@ -157,7 +157,7 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
     total_items = count(target.lengths)
     itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
     if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
-        return Cost(peak_per_item=8.0 * itemsize, origin="guessed")
+        return Cost(peak_per_item=8.0 * itemsize)
     rungs = list_rungs(target, count)
     samples = choose_samples(target, rungs, lambda rung, place: block_at(target, rung, place))
     cores = site.machine.cores

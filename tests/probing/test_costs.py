@@ -64,11 +64,6 @@ def test_a_bad_fit_has_a_wide_margin():
     assert fit_peak([100], [1600])[2] > 0.2
 
 
-def test_a_cost_survives_being_saved():
-    cost = Cost(points=((10, 0.5), (20, 0.75)), peak_per_item=3.0, thread_gain=1.5)
-    assert Cost.from_dict(cost.to_dict()) == cost
-
-
 def test_time_grows_with_the_items():
     cost = Cost(points=((100, 0.01), (1000, 0.02), (10_000, 0.3)))
     times = [cost.seconds(items) for items in (1, 10, 100, 500, 1000, 5000, 10_000, 10**6)]

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 MEMORY_MARGIN = 0.05
 """Least share by which a peak may lie above its prediction."""
@@ -41,8 +40,6 @@ class Cost:
     """Of the answer, into its store."""
     startup_seconds: float = 0.0
     """What the first call in a new process costs on top: imports, compilation, caches."""
-    origin: str = "measured"
-    """Where these numbers come from: measured, remembered, or guessed for tiny data."""
 
     @property
     def is_measured(self) -> bool:
@@ -83,16 +80,6 @@ class Cost:
             return 2**62
         room = budget_bytes / (1 + self.peak_margin) - self.peak_base_bytes
         return max(0, int(room / self.peak_per_item))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the cost as plain data."""
-        return {**vars(self), "points": [list(point) for point in self.points]}
-
-    @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> "Cost":
-        """Return a cost that was saved as plain data."""
-        points = tuple((int(items), float(seconds)) for items, seconds in saved["points"])
-        return cls(**{**saved, "points": points})
 
 
 def _base(points: tuple[tuple[int, float], ...]) -> float:

@@ -208,8 +208,6 @@ def _reasons(
             f"{_WAYS[best.layout.engine]}: {format_seconds(best.seconds)}; next best "
             f"{_WAYS[other.layout.engine]}: {format_seconds(other.seconds)}"
         )
-    if cost.origin == "remembered":
-        reasons.append("the cost of this function is known from an earlier run")
     reasons += _reasons_for_chunks(target, best)
     if place == "store" and not wants_store:
         reasons.append(

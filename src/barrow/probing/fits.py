@@ -33,17 +33,3 @@ def fit_peak(items: Sequence[int], peaks: Sequence[float]) -> tuple[float, float
         y / (base + slope * x) - 1 for x, y in zip(items, peaks, strict=True) if 4 * x > max(items)
     )
     return base, slope, max(MEMORY_MARGIN, 2 * worst)
-
-
-def choose_points(
-    points: Sequence[tuple[int, float]], point: tuple[int, float]
-) -> tuple[tuple[int, float], ...]:
-    """Return points with one more; it takes the place of any of about the same size.
-
-    Examples
-    --------
-    >>> choose_points(((100, 1.0), (1000, 9.0)), (950, 8.0))
-    ((100, 1.0), (950, 8.0))
-    """
-    kept = [old for old in points if not 0.7 < old[0] / point[0] < 1.4]
-    return tuple(sorted([*kept, point]))
