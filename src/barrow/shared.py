@@ -7,6 +7,7 @@ go of it at once, so that shared pages are not held by everybody who ever
 touched them. A worker that comes too late writes into this file or nowhere.
 """
 
+import errno
 import mmap
 import os
 import tempfile
@@ -100,10 +101,15 @@ class SharedArray:
 
     def _open(self, mode: int) -> int:
         """Open the file, and make sure that it is the one that was meant."""
-        file = os.open(self.path, mode)
+        gone = FileNotFoundError(f"The shared memory at {self.path} is gone.")
+        try:
+            file = os.open(self.path, mode)
+        except OSError as error:
+            # By now the path may lead nowhere, or to a socket.
+            raise gone if error.errno in (errno.ENOENT, errno.ENXIO) else error from None
         if _identify(file) != self.inode:
             os.close(file)
-            raise FileNotFoundError(f"The shared memory at {self.path} is gone.")
+            raise gone
         return file
 
     def _run_items(self, ranges: Ranges) -> int:
