@@ -257,7 +257,8 @@ def test_a_folder_that_was_asked_for_stays(tmp_path):
 
 
 def test_a_plan_is_the_same_each_time_for_the_same_numbers():
-    first, second = (barrow.plan(np.sqrt, np.zeros((10, 10))) for _ in range(2))
+    # The memory that is free changes from moment to moment, and with it the plan.
+    first, second = (barrow.plan(np.sqrt, np.zeros((10, 10)), memory="1GB") for _ in range(2))
     assert first == second
 
 
