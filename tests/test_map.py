@@ -220,12 +220,13 @@ def test_memory_too_small_for_any_chunk_is_an_error_with_the_number():
         barrow.map(lambda x: np.sort(x.ravel()).reshape(x.shape), data, whole=(0, 1), memory="1MB")
 
 
-def test_chunks_shrink_with_the_memory():
-    data = np.zeros((4000, 1000))
-    loose = barrow.plan(lambda x: np.exp(x) + 1, data, cluster=False)
-    tight = barrow.plan(lambda x: np.exp(x) + 1, data, cluster=False, memory="66MB")
-    assert tight.n_chunks >= loose.n_chunks
-    assert tight.peak_bytes <= tight.budget_bytes
+def test_chunks_fit_the_memory_that_is_allowed():
+    # How large they are beyond that is decided by time, which no test can know.
+    plan = barrow.plan(
+        lambda x: np.exp(x) + 1, np.zeros((4000, 1000)), cluster=False, memory="66MB"
+    )
+    assert plan.n_chunks > 1
+    assert plan.peak_bound_bytes <= plan.budget_bytes
 
 
 def test_the_run_folder_goes_with_the_result_and_never_lies_in_the_working_directory(
