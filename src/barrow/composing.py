@@ -8,16 +8,16 @@ from typing import Any
 from barrow.errors import InputError
 from barrow.model.applied import Form, apply_step, join_lengths, leaves
 from barrow.model.cost import Cost
-from barrow.model.grid import Grid
 from barrow.model.plan import Plan
+from barrow.model.reading import count_items
 from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
-from barrow.probing.costs import choose_samples, count_items, measure_cost
+from barrow.probing.costs import measure_cost
 from barrow.probing.probe import learn_form
+from barrow.probing.sizes import choose_samples
 from barrow.running.folders import check_place
-from barrow.shared import Ranges
 from barrow.sites.machine import read_machine
 from barrow.sources.opening import open_source
 from barrow.units import parse_bytes
@@ -140,7 +140,6 @@ def plan_target(target: Source, site: Site, options: Mapping[str, Any]) -> Plan:
         target,
         cost=_measure(target, site, options),
         site=site,
-        count_items=lambda lengths: count_items(target, block_at(target, lengths, 0.5)),
         memory_bytes=None if memory is None else parse_bytes(memory),
         wants_store=options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
@@ -150,16 +149,11 @@ def plan_target(target: Source, site: Site, options: Mapping[str, Any]) -> Plan:
 
 def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
     """Return the cost of a chain of steps, measured at the sizes at which it may work."""
-
-    def count(lengths: Mapping[str, int]) -> int:
-        return count_items(target, block_at(target, lengths, 0.5))
-
-    total_items = count(target.lengths)
+    total_items = count_items(target, target.everything)
     itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
     if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
         return Cost(peak_per_item=8.0 * itemsize)
-    rungs = list_rungs(target, count)
-    samples = choose_samples(target, rungs, lambda rung, place: block_at(target, rung, place))
+    samples = choose_samples(target, list_rungs(target))
     cores = site.machine.cores
     memory = options.get("memory")
     available = site.machine.available_bytes if memory is None else parse_bytes(memory)
@@ -171,17 +165,6 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
         budget_bytes=site.limit_bytes or available // cores,
         is_stored=options.get("to") is not None or target.nbytes > available // 2,
     )
-
-
-def block_at(target: Source, lengths: Mapping[str, int], place: float) -> Ranges:
-    """Return a block of these lengths at a place between the beginning and the end."""
-    ranges = []
-    for dim, length in target.lengths.items():
-        size = min(length, lengths[dim])
-        grid = Grid({dim: length}, {dim: max(1, size)})
-        start = min(grid.ranges(int(len(grid) * place))[0][0], length - size)
-        ranges.append((start, start + size))
-    return tuple(ranges)
 
 
 def is_worth_fusing(target: Source, longer: Source, site: Site) -> bool:

@@ -18,6 +18,7 @@ from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.source import Source
+from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
@@ -121,6 +122,7 @@ class _Execution:
         if plan.engine == "inline":
             return InlineEngine(work)
         if plan.engine == "threads":
+            stack.enter_context(one_library_thread())
             return ThreadEngine(work, plan.threads)
         if plan.engine == "processes":
             from barrow.sites.local import start_local

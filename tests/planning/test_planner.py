@@ -16,9 +16,8 @@ from barrow.planning.planner import make_plan
 MACHINE = Machine("here", cores=4, total_bytes=16 * 2**30, available_bytes=10 * 2**30)
 HERE = Site("process", MACHINE)
 # 10 ns for each item, whatever the size; 16 bytes for each.
-STEADY = Cost(
-    points=((10**3, 1e-5), (10**7, 1e-1)), peak_per_item=16.0, thread_gain=4.0, process_gain=4.0
-)
+STEADY = Cost(points=((10**3, 1e-5), (10**7, 1e-1)), peak_per_item=16.0)
+LOCKED = ((1, 4.0),)
 
 
 def plan(cost=STEADY, site=HERE, lengths=None, **options):
@@ -29,9 +28,7 @@ def plan(cost=STEADY, site=HERE, lengths=None, **options):
     form = Form(source.lengths, source.dtype, frozenset(lengths), frozenset())
     target = apply_step(barrow.Step(np.sqrt), [source], form)
     settings = {"memory_bytes": None, "wants_store": False, "may_be_parallel": True, **options}
-    return make_plan(
-        target, cost=cost, site=site, count_items=lambda c: prod(c.values()), **settings
-    )
+    return make_plan(target, cost=cost, site=site, **settings)
 
 
 def test_the_same_numbers_give_the_same_plan():
@@ -44,12 +41,12 @@ def test_threads_are_used_when_they_help():
 
 
 def test_processes_are_used_when_threads_would_wait_for_each_other():
-    slow = replace(STEADY, points=((10**3, 1e-4), (10**7, 1.0)), thread_gain=1.0)
+    slow = replace(STEADY, points=((10**3, 1e-4), (10**7, 1.0)), thread_slowdown=LOCKED)
     assert plan(slow).engine == "processes"
 
 
 def test_short_work_that_holds_the_lock_stays_in_line():
-    locked = replace(STEADY, thread_gain=0.9)
+    locked = replace(STEADY, thread_slowdown=LOCKED)
     assert plan(locked, lengths={"y": 1000, "x": 10_000}).engine == "inline"
 
 
@@ -89,7 +86,7 @@ def test_a_cluster_that_is_up_is_used_with_its_limits():
 
 
 def test_no_worker_processes_where_an_interpreter_would_not_fit():
-    slow = replace(STEADY, points=((10**3, 1e-4), (10**7, 1.0)), thread_gain=1.0)
+    slow = replace(STEADY, points=((10**3, 1e-4), (10**7, 1.0)), thread_slowdown=LOCKED)
     found = plan(slow, lengths={"y": 1000, "x": 10_000}, memory_bytes=150 * 10**6)
     assert found.engine != "processes"
 

@@ -1,7 +1,10 @@
 """A cost: what probing found out about a step."""
 
-import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from barrow.model.curve import Points, level_at, seconds_at
 
 MEMORY_MARGIN = 0.05
 """Least share by which a peak may lie above its prediction."""
@@ -18,28 +21,34 @@ class Cost:
     Examples
     --------
     >>> cost = Cost(points=((1000, 0.001), (100_000, 0.05)), peak_per_item=16.0)
-    >>> cost.seconds(1000), round(cost.seconds(10_000), 4), cost.seconds(200_000)
-    (0.001, 0.0071, 0.1)
+    >>> cost.seconds(1000), cost.seconds(200_000)
+    (0.001, 0.1)
     >>> cost.peak_bytes(1000), round(cost.peak_bound(1000))
     (16000.0, 16800)
     """
 
-    points: tuple[tuple[int, float], ...] = ()
-    """Items and seconds of tasks that were measured, smallest first."""
+    points: Points = ()
+    """Items and seconds of tasks that had a core to themselves: the function alone,
+    without reading and writing."""
     spread: float = 0.0
     """Relative scatter of the time over different places of the data."""
+    thread_slowdown: Points = ()
+    """Items, and how many times longer a task takes when each core has one, in threads
+    of one process: 1 when they do not notice each other."""
+    process_slowdown: Points = ()
+    """The same in a process on each core."""
+    read_seconds_per_byte: float = 0.0
+    """Of whole storage chunks, decoding included."""
+    write_seconds_per_byte: float = 0.0
+    """Of the answer, to where the result goes, encoding included."""
     peak_base_bytes: float = 0.0
     peak_per_item: float = 0.0
     peak_margin: float = MEMORY_MARGIN
     """Share by which the upper bound of the peak lies above its prediction."""
-    thread_gain: float = 1.0
-    """How many times more work all cores do in threads of one process than one thread."""
-    process_gain: float = 1.0
-    """The same for one process on each core."""
-    write_seconds_per_byte: float = 0.0
-    """Of the answer, into its store."""
     startup_seconds: float = 0.0
     """What the first call in a new process costs on top: imports, compilation, caches."""
+    probing_seconds: float = 0.0
+    """What it took to find all this out; 0 when it was remembered."""
 
     @property
     def is_measured(self) -> bool:
@@ -47,24 +56,12 @@ class Cost:
         return bool(self.points)
 
     def seconds(self, items: float) -> float:
-        """Return the predicted time of one task, without writing."""
-        if not self.points or items <= 0:
-            return 0.0
-        first, last = self.points[0], self.points[-1]
-        if items <= first[0]:
-            # Small tasks have a price of their own; it shows in the two smallest points.
-            return max(0.0, _base(self.points) + (first[1] - _base(self.points)) * items / first[0])
-        if items >= last[0]:
-            return last[1] * items / last[0]
-        for (low, low_seconds), (high, high_seconds) in zip(
-            self.points, self.points[1:], strict=False
-        ):
-            if items <= high:
-                share = math.log(items / low) / math.log(high / low)
-                return math.exp(
-                    (1 - share) * math.log(low_seconds) + share * math.log(high_seconds)
-                )
-        raise AssertionError("unreachable")
+        """Return the predicted time of the function on so many items, on a core of its own."""
+        return seconds_at(self.points, items)
+
+    def slowdown(self, items: float, *, in_threads: bool) -> float:
+        """Return how many times longer a task takes when every core has one."""
+        return level_at(self.thread_slowdown if in_threads else self.process_slowdown, items)
 
     def peak_bytes(self, items: float) -> float:
         """Return the predicted peak memory of one task."""
@@ -81,11 +78,21 @@ class Cost:
         room = budget_bytes / (1 + self.peak_margin) - self.peak_base_bytes
         return max(0, int(room / self.peak_per_item))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cost as plain data.
 
-def _base(points: tuple[tuple[int, float], ...]) -> float:
-    """Return the part of the time of the smallest tasks that does not depend on their size."""
-    if len(points) < 2:
-        return 0.0
-    (low, low_seconds), (high, high_seconds) = points[:2]
-    slope = (high_seconds - low_seconds) / (high - low)
-    return min(low_seconds, max(0.0, low_seconds - slope * low))
+        Examples
+        --------
+        >>> cost = Cost(points=((10, 0.5),))
+        >>> Cost.from_dict(cost.to_dict()) == cost
+        True
+        """
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> "Cost":
+        """Return a cost that was saved as plain data."""
+        made = dict(saved)
+        for name in ("points", "thread_slowdown", "process_slowdown"):
+            made[name] = tuple((int(items), float(value)) for items, value in saved.get(name, ()))
+        return cls(**made)

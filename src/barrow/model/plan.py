@@ -11,11 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from barrow.errors import InputError
+from barrow.model.cost import Cost
 from barrow.model.grid import Grid
 from barrow.model.source import Source
 from barrow.units import format_bytes, format_count, format_seconds
 
-FORMAT = 1
+FORMAT = 2
 """Version of a saved plan."""
 
 Engine = Literal["inline", "threads", "processes", "dask"]
@@ -45,6 +46,8 @@ class Plan:
     """Dimensions of what is cut: the result of a map, the source of a reduction."""
     cuttable: tuple[str, ...]
     chunks: Mapping[str, int]
+    strides: Mapping[str, int]
+    """Blocks in which a task walks its chunk; empty when it takes it all at once."""
     stored_chunks: Mapping[str, int]
     """Storage chunks of the result; empty when it stays in memory."""
     result: Place
@@ -56,17 +59,27 @@ class Plan:
     """Of each worker."""
     is_local: bool
     """Whether all tasks run on this machine and can share its memory."""
+    cores: int
+    """Of the machine for which the plan was made."""
+    available_bytes: int
+    """Memory that was free there."""
     memory_bytes: int
     """All that this run may use, result included."""
     budget_bytes: int
     """What one task may use."""
+    items: int
+    """Elements that one task reads, halo included."""
     peak_bytes: int
     """Predicted for one task."""
     peak_bound_bytes: int
     """What it should never exceed: this is what must fit the budget."""
+    task_seconds: float
+    """Predicted for one task, with all others running."""
     seconds: float
     """Predicted for the run; 0 when it was too short to measure."""
     reasons: tuple[str, ...] = ()
+    cost: Cost = field(default_factory=Cost, compare=False)
+    """What was measured; all predictions follow from it."""
     target: Source | None = field(default=None, compare=False, repr=False)
     """The chain of steps itself; not saved. Without it a plan can only be looked at."""
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -108,13 +121,14 @@ class Plan:
                     f"'{dim}' cannot be cut: '{self.name}' can be cut along "
                     f"{', '.join(map(repr, self.cuttable)) or 'nothing'}."
                 )
-        changed = replace(self, chunks={**self.chunks, **chunks}, stored_chunks={})
+        changed = replace(self, chunks={**self.chunks, **chunks}, strides={}, stored_chunks={})
         return replace(changed, chunks=changed.grid.chunk)
 
     def to_json(self) -> str:
         """Return the plan as JSON text, without the function and the data."""
         saved = {f.name: getattr(self, f.name) for f in fields(self)}
         del saved["target"], saved["options"]
+        saved["cost"] = self.cost.to_dict()
         return json.dumps({"barrow_plan": FORMAT, **saved}, indent=2)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -129,6 +143,7 @@ class Plan:
             version = saved.pop("barrow_plan")
             for name in ("steps", "cuttable", "reasons"):
                 saved[name] = tuple(saved[name])
+            saved["cost"] = Cost.from_dict(saved["cost"])
             plan = cls(**saved)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} is not a plan that barrow saved: {error!r}.") from None

@@ -15,7 +15,7 @@ MEMORY_SHARE = 0.7
 WORKER_BYTES = 200 * 2**20
 BUDGET_SHARE = 0.75
 # Seconds for one more chunk: a call, an entry in the record, its share of a message.
-CHUNK_SECONDS = {"inline": 60e-6, "threads": 80e-6, "processes": 250e-6, "dask": 250e-6}
+CHUNK_SECONDS = {"inline": 50e-6, "threads": 100e-6, "processes": 250e-6, "dask": 250e-6}
 # Seconds until worker processes are up, and a batch has gone there and back.
 START_SECONDS = {"inline": 0.0, "threads": 0.001, "processes": 1.6, "dask": 0.05}
 # Share of a task for which half of the workers wait at the end.
@@ -26,7 +26,7 @@ CARRY_SECONDS_PER_BYTE = 0.6e-9
 
 @dataclass(frozen=True)
 class Layout:
-    """Who runs the tasks, how much memory each may use, and how fast they are together."""
+    """Who runs the tasks, how much memory each may use, and how they disturb each other."""
 
     engine: Engine
     workers: int
@@ -35,31 +35,37 @@ class Layout:
     """For the whole run."""
     budget_bytes: int
     """For one task."""
-    gain: float
-    """How many times faster all slots are than one, for work that never waits."""
-    start_seconds: float
-    chunk_seconds: float
+    start_seconds: float = 0.0
+    chunk_seconds: float = 0.0
+    crowding: float = 0.0
+    """From 0, when a task has the machine to itself, to 1, when every core has one."""
+    tasks_per_core: float = 1.0
+    """More than 1 when there are more slots than cores."""
 
     @property
     def slots(self) -> int:
         """Tasks that run at once."""
         return self.workers * self.threads
 
-    def makespan(self, n_chunks: int, task_seconds: float, carried_bytes: float) -> float:
+    def slowdown(self, cost: Cost, items: int) -> float:
+        """Return how many times longer a task takes here than on a core of its own."""
+        full = cost.slowdown(items, in_threads=self.threads > 1)
+        return (1 + (full - 1) * self.crowding) * self.tasks_per_core
+
+    def makespan(self, n_chunks: int, task_seconds: float, carried_bytes: float = 0) -> float:
         """Return how long so many equal tasks take.
 
         Tasks are never quite equal: at the end some workers wait for others.
 
         Examples
         --------
-        >>> two = Layout("threads", 1, 2, 0, 0, gain=2.0, start_seconds=0.0, chunk_seconds=0.0)
-        >>> two.makespan(3, task_seconds=1.0, carried_bytes=0)
+        >>> two = Layout("threads", 1, 2, memory_bytes=0, budget_bytes=0)
+        >>> two.makespan(3, task_seconds=1.0)
         2.125
         """
-        together = task_seconds * self.slots / self.gain
         rounds = -(-n_chunks // self.slots) + UNEVEN * (1 - 1 / self.slots)
         carried = carried_bytes * CARRY_SECONDS_PER_BYTE if self.start_seconds > 0.01 else 0.0
-        return self.start_seconds + carried + rounds * together + n_chunks * self.chunk_seconds
+        return self.start_seconds + carried + rounds * task_seconds + n_chunks * self.chunk_seconds
 
 
 def list_layouts(
@@ -85,15 +91,15 @@ def list_layouts(
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
     room = max(1, memory - held_bytes)
 
-    def layout(engine: Engine, workers: int, threads: int, budget: int, gain: float) -> Layout:
+    def layout(engine: Engine, workers: int, threads: int, budget: int, **crowd: float) -> Layout:
         start = START_SECONDS[engine]
         if engine in ("processes", "dask"):
             start += cost.startup_seconds
         return Layout(
-            engine, workers, threads, memory, max(1, budget), gain, start, CHUNK_SECONDS[engine]
+            engine, workers, threads, memory, max(1, budget), start, CHUNK_SECONDS[engine], **crowd
         )
 
-    inline = layout("inline", 1, 1, room, 1.0)
+    inline = layout("inline", 1, 1, room)
     if not may_be_parallel:
         return [inline]
     if site.kind == "dask":
@@ -101,17 +107,26 @@ def list_layouts(
         if memory_bytes is not None and site.is_local:
             limit = min(limit, room // max(1, site.workers))
         budget = task_budget(limit, site.threads)
-        gain = site.workers * min(float(site.threads), max(1.0, cost.thread_gain))
-        if site.is_local:
-            gain = min(gain, float(machine.cores))
-        return [layout("dask", site.workers, site.threads, budget, gain)]
+        # What is known of threads disturbing each other was measured on this machine.
+        together = site.workers * site.threads if site.is_local else site.threads
+        others = max(1, machine.cores - 1)
+        return [
+            layout(
+                "dask",
+                site.workers,
+                site.threads,
+                budget,
+                crowding=min(1.0, (together - 1) / others),
+                tasks_per_core=max(1.0, together / machine.cores) if site.is_local else 1.0,
+            )
+        ]
     cores = machine.cores
     if cores == 1 or not cost.is_measured:
         return [inline]
-    layouts = [inline, layout("threads", 1, cores, room // cores, cost.thread_gain)]
+    layouts = [inline, layout("threads", 1, cores, room // cores, crowding=1.0)]
     if room // cores > 2 * WORKER_BYTES:
         budget = task_budget(room // cores, 1)
-        layouts.append(layout("processes", cores, 1, budget, cost.process_gain))
+        layouts.append(layout("processes", cores, 1, budget, crowding=1.0))
     return layouts
 
 

@@ -3,7 +3,7 @@
 Pure: the same source, cost and site always give the same plan.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -11,13 +11,23 @@ from barrow.errors import BudgetError
 from barrow.model.applied import Apply, leaves
 from barrow.model.cost import Cost
 from barrow.model.plan import Place, Plan, describe_source
+from barrow.model.reading import block_at, count_block_bytes, count_items, count_stored_bytes
 from barrow.model.site import Site
 from barrow.model.source import Source
-from barrow.planning.chunks import CountItems, count_chunks
+from barrow.planning.chunks import count_chunks
 from barrow.planning.ladder import balance, climb
 from barrow.planning.layout import MEMORY_SHARE, Layout, list_layouts
 from barrow.planning.stored import choose_stored_chunks
 from barrow.units import format_bytes, format_count, format_seconds
+
+# Another call of the function inside a task.
+STRIDE_SECONDS = 30e-6
+# While a stored block is decoded, a second copy of it may be in memory.
+DECODING = 2.0
+# What is simpler is taken unless the other way is faster by more than measurements scatter.
+WORTH_IT = 0.95
+
+Chunk = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -25,11 +35,15 @@ class Candidate:
     """One way to do it, with its predictions."""
 
     layout: Layout
-    chunk: dict[str, int]
+    chunk: Chunk
+    strides: Chunk
+    """Blocks in which a task walks its chunk; empty when it takes all at once."""
     n_chunks: int
     items: int
     task_seconds: float
     seconds: float
+    peak_bytes: float
+    peak_bound: float
 
 
 def cuttable_dims(target: Source) -> tuple[str, ...]:
@@ -43,13 +57,13 @@ def cuttable_dims(target: Source) -> tuple[str, ...]:
     return dims
 
 
-def list_rungs(target: Source, count_items: CountItems) -> list[dict[str, int]]:
+def list_rungs(target: Source) -> list[Chunk]:
     """Return chunks of all sizes, before any cost is known: some of them are measured."""
     return climb(
         target.lengths,
         grain=target.grain,
         cuttable=cuttable_dims(target),
-        count_items=count_items,
+        count_items=lambda chunk: count_items(target, block_at(target, chunk, 0.5)),
         most_items=2**62,
     )
 
@@ -59,7 +73,6 @@ def make_plan(
     *,
     cost: Cost,
     site: Site,
-    count_items: CountItems,
     memory_bytes: int | None,
     wants_store: bool,
     may_be_parallel: bool,
@@ -78,7 +91,7 @@ def make_plan(
         memory_bytes=memory_bytes,
         may_be_parallel=may_be_parallel,
     )
-    ranked = _rank(target, cost, layouts, count_items, place)
+    ranked = _Choice(target, cost, place).rank(layouts)
     best = ranked[0]
     stored: Mapping[str, int] = {}
     if place == "store":
@@ -92,6 +105,7 @@ def make_plan(
         lengths=target.lengths,
         cuttable=cuttable_dims(target),
         chunks=best.chunk,
+        strides=best.strides,
         stored_chunks=stored,
         result=place,
         dtype=target.dtype.str if is_map else "",
@@ -99,12 +113,17 @@ def make_plan(
         workers=best.layout.workers,
         threads=best.layout.threads,
         is_local=site.is_local,
+        cores=site.machine.cores,
+        available_bytes=site.machine.available_bytes,
         memory_bytes=best.layout.memory_bytes,
         budget_bytes=best.layout.budget_bytes,
-        peak_bytes=int(cost.peak_bytes(best.items)),
-        peak_bound_bytes=int(cost.peak_bound(best.items)),
+        items=best.items,
+        peak_bytes=int(best.peak_bytes),
+        peak_bound_bytes=int(best.peak_bound),
+        task_seconds=best.task_seconds,
         seconds=best.seconds if cost.is_measured else 0.0,
         reasons=_reasons(target, cost, ranked, wants_store, place, may_be_parallel),
+        cost=cost,
         target=target,
     )
 
@@ -116,67 +135,151 @@ def step_names(target: Source) -> tuple[str, ...]:
     return (*step_names(target.read.inputs[0]), target.read.step.name)
 
 
-def _rank(
-    target: Source, cost: Cost, layouts: list[Layout], count_items: CountItems, place: Place
-) -> list[Candidate]:
-    """Return the best candidate of each layout, the best of all first."""
-    found = []
-    refused: BudgetError | None = None
-    for layout in layouts:
+class _Choice:
+    """All candidates for one target: what each reads is computed once for all layouts."""
+
+    def __init__(self, target: Source, cost: Cost, place: Place) -> None:
+        self.target = target
+        self.cost = cost
+        self.place = place
+        self.cuttable = cuttable_dims(target)
+        self.items = self._remember(count_items)
+        self.block_bytes = self._remember(count_block_bytes)
+        self.stored_bytes = self._remember(count_stored_bytes)
+        self.strides = self._list_strides()
+
+    def rank(self, layouts: list[Layout]) -> list[Candidate]:
+        """Return the best candidate of each layout, the best of all first."""
+        found = []
+        refused: BudgetError | None = None
+        for layout in layouts:
+            try:
+                found.append(self._best_of(layout))
+            except BudgetError as error:
+                # More tasks at once have less memory each: another layout may still fit.
+                refused = refused or error
+        if not found:
+            assert refused is not None
+            raise refused
+        # Layouts come with the simplest first: the others have to be worth their trouble.
+        best = found[0]
+        for other in found[1:]:
+            if other.seconds < WORTH_IT * best.seconds:
+                best = other
+        others = sorted((c for c in found if c is not best), key=lambda c: c.seconds)
+        return [best, *others]
+
+    def _best_of(self, layout: Layout) -> Candidate:
+        strided = list(self._strided(layout))
         try:
-            found.append(_best_of(target, cost, layout, count_items, place))
-        except BudgetError as error:
-            # More tasks at once have less memory each: another layout may still fit.
-            refused = refused or error
-    if not found:
-        assert refused is not None
-        raise refused
-    return sorted(found, key=lambda candidate: candidate.seconds)
+            rungs = climb(
+                self.target.lengths,
+                grain=self.target.grain,
+                cuttable=self.cuttable,
+                count_items=self.items,
+                most_items=self.cost.items_within(layout.budget_bytes),
+                bytes_per_item=self.cost.peak_per_item * (1 + self.cost.peak_margin),
+            )
+        except BudgetError:
+            if not strided:
+                raise
+            rungs = []
+        tried = [self._candidate(layout, rung) for rung in rungs]
+        if not self.cost.is_measured:
+            return tried[-1] if tried else strided[-1]
+        best = min([*tried, *strided], key=lambda candidate: candidate.seconds)
+        balanced = balance(
+            best.chunk,
+            lengths=self.target.lengths,
+            grain=self.target.grain,
+            cuttable=self.cuttable,
+            slots=layout.slots,
+        )
+        other = self._candidate(layout, balanced, best.strides)
+        return min(best, other, key=lambda candidate: candidate.seconds)
 
+    def _list_strides(self) -> list[Chunk]:
+        """Return blocks smaller than a chunk, where storage does not allow small chunks."""
+        is_map = self.place != "value"
+        grain = {dim: self.target.grain.get(dim, 1) for dim in self.cuttable}
+        if not is_map or max(grain.values(), default=1) == 1:
+            return []
+        return climb(
+            self.target.lengths,
+            grain={},
+            cuttable=self.cuttable,
+            count_items=self.items,
+            most_items=2**62,
+        )
 
-def _best_of(
-    target: Source, cost: Cost, layout: Layout, count_items: CountItems, place: Place
-) -> Candidate:
-    cuttable = cuttable_dims(target)
-    rungs = climb(
-        target.lengths,
-        grain=target.grain,
-        cuttable=cuttable,
-        count_items=count_items,
-        most_items=cost.items_within(layout.budget_bytes),
-        bytes_per_item=cost.peak_per_item * (1 + cost.peak_margin),
-    )
-    if not cost.is_measured:
-        return _candidate(target, cost, layout, rungs[-1], count_items, place)
-    tried = [_candidate(target, cost, layout, rung, count_items, place) for rung in rungs]
-    best = min(tried, key=lambda candidate: candidate.seconds)
-    balanced = balance(
-        best.chunk,
-        lengths=target.lengths,
-        grain=target.grain,
-        cuttable=cuttable,
-        slots=layout.slots,
-    )
-    other = _candidate(target, cost, layout, balanced, count_items, place)
-    return min(best, other, key=lambda candidate: candidate.seconds)
+    def _strided(self, layout: Layout) -> Iterator[Candidate]:
+        """Yield candidates that read whole storage chunks and walk them in smaller blocks."""
+        if not self.strides:
+            return
+        cost, target = self.cost, self.target
+        fitting = [
+            s for s in self.strides if self.items(s) <= cost.items_within(layout.budget_bytes)
+        ]
+        if not fitting:
+            return
 
+        def price(block: Chunk) -> float:
+            seconds = cost.seconds(self.items(block)) * layout.slowdown(cost, self.items(block))
+            return (seconds + STRIDE_SECONDS) / prod(block.values())
 
-def _candidate(
-    target: Source,
-    cost: Cost,
-    layout: Layout,
-    chunk: dict[str, int],
-    count_items: CountItems,
-    place: Place,
-) -> Candidate:
-    n_chunks = count_chunks(target.lengths, chunk)
-    items = count_items(chunk)
-    share = prod(chunk.values()) / max(1, prod(target.lengths.values()))
-    written = share * target.nbytes if place == "store" else 0.0
-    task = cost.seconds(items) + cost.write_seconds_per_byte * written
-    carried = target.nbytes if place == "memory" else 0
-    carried += sum(leaf.nbytes for leaf in leaves(target) if leaf.read.is_heavy)
-    return Candidate(layout, chunk, n_chunks, items, task, layout.makespan(n_chunks, task, carried))
+        best = min(fitting, key=price)
+        for chunk in climb(
+            target.lengths,
+            grain=target.grain,
+            cuttable=self.cuttable,
+            count_items=self.items,
+            most_items=2**62,
+        ):
+            strides = {dim: min(size, chunk[dim]) for dim, size in best.items()}
+            if strides == chunk:
+                continue
+            found = self._candidate(layout, chunk, strides)
+            if found.peak_bound > layout.budget_bytes:
+                return
+            yield found
+
+    def _candidate(self, layout: Layout, chunk: Chunk, strides: Chunk | None = None) -> Candidate:
+        cost, target = self.cost, self.target
+        n_chunks = count_chunks(target.lengths, chunk)
+        share = prod(chunk.values()) / max(1, prod(target.lengths.values()))
+        answer_bytes = share * target.nbytes if self.place != "value" else 0.0
+        step = strides or chunk
+        steps = count_chunks(chunk, step)
+        items = self.items(step)
+        task = steps * cost.seconds(items) + (steps - 1) * STRIDE_SECONDS
+        task += cost.read_seconds_per_byte * self.stored_bytes(chunk)
+        task += cost.write_seconds_per_byte * answer_bytes
+        task *= layout.slowdown(cost, items)
+        around = DECODING * self.block_bytes(chunk) + answer_bytes if strides else 0.0
+        carried = target.nbytes if self.place == "memory" else 0
+        carried += sum(leaf.nbytes for leaf in leaves(target) if leaf.read.is_heavy)
+        return Candidate(
+            layout=layout,
+            chunk=chunk,
+            strides=strides or {},
+            n_chunks=n_chunks,
+            items=self.items(chunk),
+            task_seconds=task,
+            seconds=layout.makespan(n_chunks, task, carried),
+            peak_bytes=around + cost.peak_bytes(items),
+            peak_bound=around + cost.peak_bound(items),
+        )
+
+    def _remember(self, count: Callable[..., int]) -> Callable[[Mapping[str, int]], int]:
+        known: dict[tuple[int, ...], int] = {}
+
+        def counted(chunk: Mapping[str, int]) -> int:
+            key = tuple(chunk.values())
+            if key not in known:
+                known[key] = count(self.target, block_at(self.target, chunk, 0.5))
+            return known[key]
+
+        return counted
 
 
 _WAYS = {

@@ -1,73 +1,43 @@
-"""Measure what a chain of steps costs: time at several sizes, peak memory, gain of threads."""
+"""Measure what a chain of steps costs: time at several sizes, peak memory, crowding."""
 
 import time
-import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import fmean, pstdev
+from typing import Any
 
-from barrow.model.applied import evaluate, leaf_ranges, leaves
+from barrow.model.applied import evaluate
 from barrow.model.cost import Cost
+from barrow.model.curve import Points
+from barrow.model.metered import Meter, metered
+from barrow.model.reading import count_stored_bytes
 from barrow.model.source import Source
-from barrow.probing.child import measure_peaks
-from barrow.probing.fits import fit_peak
+from barrow.pinning import one_library_thread
 from barrow.probing.lock import measure_lock_share
-from barrow.probing.writing import measure_writing
+from barrow.probing.peaks import measure_peak
+from barrow.probing.sizes import PLACES, Sample
+from barrow.probing.writing import measure_copying, measure_storing
 from barrow.shared import Ranges
 
-# Bytes read by the tasks that are timed: what fits the caches, and what does not.
-SIZES = (2**18, 2**21, 2**24)
-PLACES = (0.5, 0.15, 0.85)
-# Measuring may take a second, or this share of the run.
-BUDGET_SECONDS = 1.0
-BUDGET_SHARE = 0.02
-# A task that takes more of its budget than this is worth a process of its own to measure it.
-EXACT_SHARE = 0.02
+# Timing may take a second, or this share of the run; peak and store come on top.
+BUDGET_SECONDS = 0.8
+BUDGET_SHARE = 0.03
+# Work that is over so soon is not worth more than a look.
+SHORT_WORK_SECONDS = 1.0
+# Work that takes so long is worth a process of its own in which peaks are measured exactly.
+LONG_WORK_SECONDS = 5.0
+# Calls shorter than this are repeated.
 SHORT_SECONDS = 0.02
-# Threads gain nothing from a function that holds Python's lock for more of its time.
+# A first call that takes so much longer than the second was not typical.
+WARM_UP_SECONDS = 0.005
+# Threads wait for one another if a function holds Python's lock for more of its time.
 MUCH_LOCKED = 0.3
-# With so much of all cores in use there is no need to ask what holds them back.
-GOOD_SHARE = 0.8
-
-Block = Callable[[Mapping[str, int], float], Ranges]
-"""A block of these lengths, at a place between the beginning (0) and the end (1)."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One size at which the cost is measured."""
-
-    items: int
-    blocks: tuple[Ranges, ...]
-    """The same size at several places of the data."""
-
-
-def count_items(target: Source, ranges: Ranges) -> int:
-    """Return how many items a task on this block reads, halo included."""
-    total = 0
-    for block in leaf_ranges(target, ranges):
-        items = 1
-        for start, stop in block:
-            items *= stop - start
-        total += items
-    return max(1, total)
-
-
-def choose_samples(
-    target: Source, rungs: Sequence[Mapping[str, int]], block: Block
-) -> list[Sample]:
-    """Return the sizes to measure: the rungs nearest to a few round sizes."""
-    itemsize = max(leaf.dtype.itemsize for leaf in leaves(target)) or 1
-    sizes = [count_items(target, block(rung, 0.5)) for rung in rungs]
-    chosen: dict[int, Mapping[str, int]] = {}
-    for wanted in SIZES:
-        nearest = min(range(len(rungs)), key=lambda i: abs(sizes[i] * itemsize - wanted))
-        chosen[sizes[nearest]] = rungs[nearest]
-    return [
-        Sample(items, tuple(dict.fromkeys(block(rung, place) for place in PLACES)))
-        for items, rung in sorted(chosen.items())
-    ]
+# Less is not worth asking what the threads wait for.
+LITTLE_SLOWER = 1.25
+# What is assumed of work that is too short to be measured in threads.
+USUAL_SLOWDOWN = 1.15
+PROCESS_SLOWDOWN = 1.05
 
 
 def measure_cost(
@@ -90,129 +60,164 @@ def measure_cost(
     is_stored
         Whether the answer goes to a store, so that writing counts.
     """
-    startup, points, spread = _measure_time(target, samples, total_items)
-    sizes = [sample for sample in samples if sample.items <= points[-1][0]]
-    quick = [
-        s for s, (_, seconds) in zip(sizes, points, strict=True) if seconds < 5 * SHORT_SECONDS
-    ]
-    base, factor, margin = _measure_peak(target, quick or sizes[:1], budget_bytes)
-    thread_gain = process_gain = 1.0
-    if cores > 1:
-        thread_gain, process_gain = _measure_gain(target, sizes, points, cores)
+    began = time.perf_counter()
+    with one_library_thread(), ThreadPoolExecutor(cores) as pool:
+        timing = _Timing(target, pool, cores, total_items)
+        for sample in samples:
+            if not timing.take(sample):
+                break
+        threads, processes = timing.slowdowns()
+        peak = measure_peak(
+            target,
+            timing.quick_samples(),
+            budget_bytes=budget_bytes,
+            may_be_slow=timing.predicted > LONG_WORK_SECONDS,
+        )
+    measure = measure_storing if is_stored else measure_copying
     return Cost(
-        points=tuple(points),
-        spread=spread,
-        peak_base_bytes=base,
-        peak_per_item=factor,
-        peak_margin=margin,
-        thread_gain=thread_gain,
-        process_gain=process_gain,
-        write_seconds_per_byte=measure_writing(target, sizes[-1].blocks[0]) if is_stored else 0.0,
-        startup_seconds=startup,
+        points=tuple(timing.points),
+        spread=timing.spread,
+        thread_slowdown=threads,
+        process_slowdown=processes,
+        read_seconds_per_byte=timing.read_seconds_per_byte,
+        write_seconds_per_byte=measure(timing.answer),
+        peak_base_bytes=peak.base,
+        peak_per_item=peak.per_item,
+        peak_margin=peak.margin,
+        startup_seconds=timing.startup,
+        probing_seconds=time.perf_counter() - began,
     )
 
 
-def _measure_time(
-    target: Source, samples: Sequence[Sample], total_items: int
-) -> tuple[float, list[tuple[int, float]], float]:
-    """Return what the first call cost on top, the points, and their scatter."""
-    began = time.perf_counter()
-    first = _timed(target, samples[0].blocks[0])
-    again = _timed(target, samples[0].blocks[0])
-    points: list[tuple[int, float]] = []
-    spread = 0.0
-    for sample in samples:
-        blocks = sample.blocks
-        if points:
-            items, seconds_then = points[-1]
-            expected = seconds_then * sample.items / items
-            left = max(BUDGET_SECONDS, BUDGET_SHARE * seconds_then * total_items / items)
-            left -= time.perf_counter() - began
-            # One place is better than none.
-            blocks = blocks[: max(1, int(left / expected))]
-            if expected > left:
-                break
-        seconds = [_time_block(target, block) for block in blocks]
-        points.append((sample.items, max(1e-7, fmean(seconds))))
-        spread = pstdev(seconds) / fmean(seconds)
-    return max(0.0, first - again), points, spread
+class _Timing:
+    """Times tasks of growing size, alone and side by side, within a budget."""
+
+    def __init__(
+        self, target: Source, pool: ThreadPoolExecutor, cores: int, total_items: int
+    ) -> None:
+        self._target = target
+        self._pool = pool
+        self._cores = cores
+        self._total_items = total_items
+        self._began = time.perf_counter()
+        # Each thread has a meter of its own.
+        self._lanes = [_Lane(target) for _ in range(cores)]
+        self._samples: list[Sample] = []
+        self._full_seconds: list[float] = []
+        self._together: list[tuple[int, float]] = []
+        self.points: list[tuple[int, float]] = []
+        self.spread = 0.0
+        self.startup = 0.0
+        self.read_seconds_per_byte = 0.0
+        self.answer: Any = None
+
+    @property
+    def predicted(self) -> float:
+        """Seconds of the whole work on one core, as far as is known."""
+        if not self.points:
+            return 0.0
+        return self._full_seconds[-1] * self._total_items / self.points[-1][0]
+
+    def take(self, sample: Sample) -> bool:
+        """Measure one size; False if there is no time for it, or no need."""
+        if not self.points:
+            self._warm_up(sample.blocks[0])
+            trials = len(PLACES)
+        else:
+            expected = self._full_seconds[-1] * sample.items / self.points[-1][0]
+            left = max(BUDGET_SECONDS, BUDGET_SHARE * self.predicted)
+            left -= time.perf_counter() - self._began
+            if len(self.points) > 1 and self.predicted < SHORT_WORK_SECONDS:
+                return False
+            # Alone and side by side.
+            trials = min(len(PLACES), int(left / (2 * expected)))
+            if trials < 1:
+                return False
+        blocks = sample.blocks[:trials]
+        alone = [self._time_alone(block) for block in blocks]
+        full = [once.seconds for once in alone]
+        computing = [max(1e-7, once.seconds - once.read_seconds) for once in alone]
+        stored = sum(count_stored_bytes(self._target, block) for block in blocks)
+        self.read_seconds_per_byte = sum(once.read_seconds for once in alone) / max(1, stored)
+        self.points.append((sample.items, fmean(computing)))
+        self.spread = pstdev(full) / max(1e-9, fmean(full))
+        self._full_seconds.append(max(1e-7, fmean(full)))
+        self._samples.append(sample)
+        if self._cores > 1 and self.predicted >= SHORT_WORK_SECONDS:
+            together = min(self._time_together(blocks, turn, full) for turn in range(trials))
+            self._together.append((sample.items, max(1.0, together)))
+        return True
+
+    def _warm_up(self, block: Ranges) -> None:
+        """Call it once more than needed: the first time may import, compile, or fill caches."""
+        first = self._lanes[0].time(block)
+        again = self._lanes[0].time(block)
+        if first.seconds > 2 * again.seconds + WARM_UP_SECONDS:
+            self.startup = first.seconds - again.seconds
+
+    def _time_alone(self, block: Ranges) -> "_Once":
+        once = self._lanes[0].time(block)
+        if once.seconds < SHORT_SECONDS:
+            # One short task may meet an interruption; the better of two rarely does.
+            once = min(once, self._lanes[0].time(block), key=lambda o: o.seconds)
+        self.answer = once.answer
+        return once
+
+    def _time_together(self, blocks: Sequence[Ranges], turn: int, alone: Sequence[float]) -> float:
+        """Return how many times longer tasks take when every core has one."""
+        calls = max(1, round(SHORT_SECONDS / self._full_seconds[-1]))
+        picks = [(turn + core) % len(blocks) for core in range(self._cores)]
+
+        def work(lane: _Lane, pick: int) -> float:
+            start = time.perf_counter()
+            for _ in range(calls):
+                lane.time(blocks[pick])
+            return (time.perf_counter() - start) / calls
+
+        spent = list(self._pool.map(work, self._lanes, picks))
+        return fmean(spent) / fmean(alone[pick] for pick in picks)
+
+    def slowdowns(self) -> tuple[Points, Points]:
+        """Return how much slower tasks get side by side, in threads and in processes."""
+        if self._cores == 1:
+            return (), ()
+        if not self._together:
+            locked = self._lock_share()
+            threads = max(USUAL_SLOWDOWN, self._cores * locked)
+            return ((1, threads),), ((1, PROCESS_SLOWDOWN),)
+        size, slower = self._together[-1]
+        if slower < LITTLE_SLOWER or self._lock_share() < MUCH_LOCKED:
+            # What large tasks wait for is bandwidth or other users: processes wait for it too.
+            return tuple(self._together), ((size, slower),)
+        return tuple(self._together), ((size, PROCESS_SLOWDOWN),)
+
+    def _lock_share(self) -> float:
+        calls = max(1, round(SHORT_SECONDS / self._full_seconds[-1]))
+        block = self._samples[-1].blocks[0]
+        return measure_lock_share(lambda: [self._lanes[0].time(block) for _ in range(calls)])
+
+    def quick_samples(self) -> list[Sample]:
+        """Return sizes that can be run a few times more."""
+        pairs = list(zip(self._samples, self._full_seconds, strict=True))
+        return [sample for sample, seconds in pairs if seconds < 5 * SHORT_SECONDS] or [pairs[0][0]]
 
 
-def _time_block(target: Source, block: Ranges) -> float:
-    seconds = _timed(target, block)
-    # One short task may meet an interruption; the better of two rarely does.
-    return min(seconds, _timed(target, block)) if seconds < SHORT_SECONDS else seconds
+@dataclass(frozen=True)
+class _Once:
+    seconds: float
+    read_seconds: float
+    answer: Any
 
 
-def _timed(target: Source, block: Ranges) -> float:
-    start = time.perf_counter()
-    evaluate(target, block)
-    return time.perf_counter() - start
+class _Lane:
+    """Runs tasks in one thread and times reading apart."""
 
+    def __init__(self, target: Source) -> None:
+        self._meter = Meter()
+        self._target = metered(target, self._meter)
 
-def _measure_peak(
-    target: Source, samples: Sequence[Sample], budget_bytes: int
-) -> tuple[float, float, float]:
-    """Return base, factor and margin of the peak."""
-    items = [sample.items for sample in samples]
-    blocks = [sample.blocks[0] for sample in samples]
-    traced = [_trace_peak(target, block) for block in blocks]
-    base, factor, margin = fit_peak(items, traced)
-    if max(traced) > EXACT_SHARE * budget_bytes:
-        peaks = measure_peaks(target, blocks)
-        if peaks is not None:
-            return fit_peak(items, peaks)
-    # Traced, the memory of compiled libraries is not seen: allow for more.
-    return base, factor, margin + 0.2
-
-
-def _trace_peak(target: Source, block: Ranges) -> int:
-    was_tracing = tracemalloc.is_tracing()
-    if not was_tracing:
-        tracemalloc.start()
-    try:
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        kept = evaluate(target, block)
-        peak = tracemalloc.get_traced_memory()[1]
-        del kept
-        return max(1, peak - before)
-    finally:
-        if not was_tracing:
-            tracemalloc.stop()
-
-
-def _measure_gain(
-    target: Source, samples: Sequence[Sample], points: Sequence[tuple[int, float]], cores: int
-) -> tuple[float, float]:
-    """Return how much faster all cores are than one, with threads and with processes."""
-    # The largest size: small tasks spend their time in Python, which their share of the
-    # overhead of a chunk accounts for.
-    seconds = points[-1][1]
-    calls = max(1, min(50, round(SHORT_SECONDS / seconds)))
-    if 2 * cores * calls * seconds > BUDGET_SECONDS:
-        calls = 1
-    blocks = samples[-1].blocks
-
-    def work(index: int) -> None:
-        for _ in range(calls):
-            evaluate(target, blocks[index % len(blocks)])
-
-    def time_all(pool: ThreadPoolExecutor, count: int) -> float:
+    def time(self, block: Ranges) -> _Once:
+        self._meter.reset()
         start = time.perf_counter()
-        list(pool.map(work, range(count)))
-        return time.perf_counter() - start
-
-    trials = 3 if calls * seconds < 2 * SHORT_SECONDS else 1
-    with ThreadPoolExecutor(cores) as pool:
-        if trials > 1:
-            time_all(pool, cores)  # let each thread get its memory first
-        # Other programs can only make it slower, so the best of a few is nearest to the truth.
-        together = min(time_all(pool, cores) for _ in range(trials))
-        alone = min(time_all(pool, 1) for _ in range(trials)) if trials > 1 else calls * seconds
-    gain = max(0.5, min(float(cores), cores * alone / together))
-    locked = measure_lock_share(lambda: work(0)) if gain < GOOD_SHARE * cores else 0.0
-    if locked < MUCH_LOCKED:
-        # What holds threads back here, bandwidth or other users, holds processes back too.
-        return gain, max(1.0, gain)
-    return min(gain, 1 / locked), float(cores)
+        answer = evaluate(self._target, block)
+        return _Once(time.perf_counter() - start, self._meter.seconds, answer)

@@ -1,22 +1,34 @@
-"""Measure how fast answers of a step can be stored, compression included."""
+"""Measure how fast answers of a step get to where the result is kept."""
 
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 
-from barrow.model.applied import evaluate
-from barrow.model.source import Source
-from barrow.shared import Ranges
+# Arrays of this size and more get their memory page by page from the kernel.
+FRESH_BYTES = 2**23
 
 
-def measure_writing(target: Source, block: Ranges) -> float:
-    """Return the seconds that each byte of an answer takes to be stored."""
+def measure_copying(answer: Any) -> float:
+    """Return the seconds that each byte takes into new memory of this process."""
+    if not _is_plain(answer):
+        return 0.0
+    copies = max(1, FRESH_BYTES // answer.nbytes)
+    fresh = np.empty((copies, *answer.shape), answer.dtype)
+    start = time.perf_counter()
+    for copy in fresh:
+        copy[...] = answer
+    return (time.perf_counter() - start) / fresh.nbytes
+
+
+def measure_storing(answer: Any) -> float:
+    """Return the seconds that each byte takes into a store, compression included."""
     import zarr
 
-    answer = evaluate(target, block)
-    if not isinstance(answer, np.ndarray) or not answer.nbytes or answer.dtype.hasobject:
+    if not _is_plain(answer):
         return 0.0
+    nbytes: int = answer.nbytes
     with tempfile.TemporaryDirectory(prefix="barrow-") as folder:
         try:
             array = zarr.create_array(
@@ -32,4 +44,8 @@ def measure_writing(target: Source, block: Ranges) -> float:
             start = time.perf_counter()
             array[...] = answer
             seconds.append(time.perf_counter() - start)
-        return min(seconds) / answer.nbytes
+        return min(seconds) / nbytes
+
+
+def _is_plain(answer: Any) -> bool:
+    return isinstance(answer, np.ndarray) and bool(answer.nbytes) and not answer.dtype.hasobject

@@ -11,6 +11,7 @@ import numpy as np
 
 from barrow.model.applied import Apply, leaf_ranges, leaves, rebind
 from barrow.model.grid import Grid
+from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
 from barrow.running.fold import Fold, Node
 from barrow.running.sinks import Sink
@@ -81,12 +82,12 @@ def perform(
     """Do some chunks, one after the other."""
     combine = _combine_of(work.target)
     fold = Fold(combine) if combine is not None else None
-    meter = _Meter()
-    target = _metered(work.target, (leaf.read for leaf in leaves(work.target)), meter)
+    meter = Meter()
+    target = metered(work.target, meter)
     reports = []
     for index, number in enumerate(numbers):
         if readers is not None:
-            target = _metered(work.target, iter(readers[index]), meter)
+            target = metered(work.target, meter, iter(readers[index]))
         reports.append(_perform_one(work, target, meter, number, fold))
     return TaskReport(
         worker=f"{os.getpid()}/{threading.current_thread().name}",
@@ -97,10 +98,10 @@ def perform(
 
 
 def _perform_one(
-    work: Work, target: Source, meter: "_Meter", number: int, fold: Fold | None
+    work: Work, target: Source, meter: Meter, number: int, fold: Fold | None
 ) -> ChunkReport:
     started, cpu = time.time(), time.thread_time()
-    meter.seconds, meter.bytes = 0.0, 0
+    meter.reset()
     ranges = work.grid.ranges(number)
     begin = time.perf_counter()
     written = 0
@@ -129,31 +130,6 @@ def _perform_one(
 
 def _combine_of(target: Source) -> Any:
     return target.read.step.combine if isinstance(target.read, Apply) else None
-
-
-@dataclass
-class _Meter:
-    seconds: float = 0.0
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
-class _Metered(Reader):
-    """Read, and note how long it took and how much came."""
-
-    read: Reader
-    meter: _Meter
-
-    def __call__(self, ranges: Ranges) -> np.ndarray:
-        start = time.perf_counter()
-        block = self.read(ranges)
-        self.meter.seconds += time.perf_counter() - start
-        self.meter.bytes += block.nbytes
-        return block
-
-
-def _metered(target: Source, readers: Iterator[Reader], meter: _Meter) -> Source:
-    return rebind(target, (_Metered(reader, meter) for reader in readers))
 
 
 class _Left(Reader):
