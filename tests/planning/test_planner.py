@@ -20,11 +20,12 @@ STEADY = Cost(points=((10**3, 1e-5), (10**7, 1e-1)), peak_per_item=16.0)
 LOCKED = ((1, 4.0),)
 
 
-def plan(cost=STEADY, site=HERE, lengths=None, **options):
+def plan(cost=STEADY, site=HERE, lengths=None, grain=None, **options):
     lengths = lengths or {"y": 20_000, "x": 10_000}
     source = barrow.open(
         np.broadcast_to(np.float32(0), tuple(lengths.values())), dims=tuple(lengths)
     )
+    source = replace(source, grain=grain or {})
     form = Form(source.lengths, source.dtype, frozenset(lengths), frozenset())
     target = apply_step(barrow.Step(np.sqrt), [source], form)
     settings = {"memory_bytes": None, "wants_store": False, "may_be_parallel": True, **options}
@@ -98,3 +99,54 @@ def test_the_reasons_name_the_runner_up_and_its_time():
 def test_writing_counts():
     stored = replace(STEADY, write_seconds_per_byte=1e-8)
     assert plan(stored, wants_store=True).seconds > 1.5 * plan(wants_store=True).seconds
+
+
+def test_what_would_not_pay_is_done_one_after_the_other_and_the_plan_says_so():
+    crowded = replace(STEADY, thread_slowdown=((1, 3.9),))
+    found = plan(crowded, lengths={"y": 1000, "x": 10_000})
+    assert found.engine == "inline"
+    assert any("would not pay" in reason for reason in found.reasons)
+
+
+def test_crowding_that_depends_on_size_decides_the_size():
+    # Small tasks wait for one another, large ones do not.
+    crowded = replace(STEADY, thread_slowdown=((10**5, 4.0), (4 * 10**6, 1.0)))
+    assert prod(plan(crowded).chunks.values()) >= 2 * 10**6
+
+
+def test_storage_chunks_are_not_read_twice():
+    slow_disk = replace(STEADY, read_seconds_per_byte=1e-7)
+    found = plan(slow_disk, grain={"y": 700, "x": 1100})
+    assert found.chunks["y"] % 700 == 0 or found.chunks["y"] == 20_000
+    assert found.chunks["x"] % 1100 == 0 or found.chunks["x"] == 10_000
+
+
+def test_large_storage_chunks_are_walked_in_strides_when_small_blocks_are_faster():
+    caches = replace(STEADY, points=((10**5, 1e-3), (10**6, 1e-2), (10**7, 1.0)))
+    found = plan(caches, grain={"y": 4000, "x": 5000})
+    assert found.strides
+    assert prod(found.strides.values()) <= 2 * 10**6
+    assert found.chunks["y"] % 4000 == 0
+    assert any("walks its chunk" in reason for reason in found.reasons)
+
+
+def test_a_storage_chunk_too_large_to_work_on_at_once_is_still_read_once():
+    hungry = replace(STEADY, peak_per_item=400.0, read_seconds_per_byte=1e-8)
+    found = plan(hungry, grain={"y": 5000, "x": 5000}, memory_bytes=2 * 10**9, wants_store=True)
+    assert found.chunks["y"] % 5000 == 0
+    assert found.strides
+    assert found.peak_bound_bytes <= found.budget_bytes
+
+
+def test_a_million_shapes_are_not_tried_one_by_one(monkeypatch):
+    from barrow.planning import planner
+
+    counted = []
+
+    def count(target, ranges):
+        counted.append(ranges)
+        return prod(stop - start for start, stop in ranges)
+
+    monkeypatch.setattr(planner, "count_items", count)
+    plan(lengths={"t": 10**5, "c": 64, "z": 512, "y": 8192, "x": 8192}, wants_store=True)
+    assert len(counted) < 1000

@@ -4,9 +4,12 @@ import pytest
 import barrow
 from barrow.model.applied import apply_step
 from barrow.model.cost import Cost
+from barrow.planning.planner import list_rungs
 from barrow.probing.child import measure_peaks
+from barrow.probing.costs import measure_cost
 from barrow.probing.fits import fit_peak
 from barrow.probing.probe import learn_form
+from barrow.probing.sizes import choose_samples
 
 
 def applied(func, data, **options):
@@ -69,3 +72,77 @@ def test_time_grows_with_the_items():
     times = [cost.seconds(items) for items in (1, 10, 100, 500, 1000, 5000, 10_000, 10**6)]
     assert times == sorted(times)
     assert times[-1] == pytest.approx(30)
+
+
+def measured(target, total_items=None, budget_bytes=10**12):
+    return measure_cost(
+        target,
+        choose_samples(target, list_rungs(target)),
+        total_items=total_items or target.nbytes // 8,
+        cores=2,
+        budget_bytes=budget_bytes,
+        is_stored=False,
+    )
+
+
+def test_a_first_call_that_compiles_is_start_up_and_not_cost():
+    import time
+
+    calls = []
+
+    def compiled(x):
+        if len(calls) == 1:  # the first after the form was learnt
+            time.sleep(0.2)
+        calls.append(x.size)
+        return x + 1
+
+    target = applied(lambda x: x + 1, np.zeros((500, 1000)))
+    target = apply_step(barrow.Step(compiled), target.read.inputs, target.read.form)
+    calls.append(0)
+    cost = measured(target)
+    assert 0.1 < cost.startup_seconds < 1
+    assert cost.seconds(500 * 1000) < 0.1
+
+
+def test_work_that_is_over_at_once_gets_no_more_than_a_look():
+    seen = []
+
+    def root(x):
+        seen.append(x.size)
+        return np.sqrt(x)
+
+    target = applied(root, np.ones((2000, 2000)))
+    seen.clear()
+    measured(target)
+    assert max(seen) < 2000 * 2000 / 4
+
+
+def test_slow_functions_are_called_a_few_times_only():
+    import time
+
+    seen = []
+
+    def slow(x):
+        seen.append(x.size)
+        time.sleep(0.25)
+        return x
+
+    target = applied(slow, np.ones((500, 1000)))
+    seen.clear()
+    measured(target)
+    assert len(seen) <= 12
+
+
+def test_reading_is_told_from_computing(tmp_path):
+    import zarr
+
+    stored = zarr.create_array(tmp_path / "x.zarr", shape=(64, 4096), chunks=(8, 4096), dtype="f8")
+    stored[:] = np.random.default_rng(0).random((64, 4096))
+    assert measured(applied(np.negative, stored)).read_seconds_per_byte > 0
+    assert measured(applied(np.negative, np.ones((64, 4096)))).read_seconds_per_byte < 1e-9
+
+
+def test_memory_that_cannot_be_seen_is_allowed_for():
+    opaque = measured(applied(lambda x: x + 1, np.zeros((500, 1000))))
+    plain = measured(applied(lambda x: (x + 1) * (x + 2), np.zeros((500, 1000))))
+    assert opaque.peak_margin > 1 > plain.peak_margin

@@ -307,10 +307,12 @@ def _reasons(
     elif not cost.is_measured:
         reasons.append("too little data to be worth measuring, or sharing")
     for other in ranked[1:2]:
-        reasons.append(
+        ways = (
             f"{_WAYS[best.layout.engine]}: {format_seconds(best.seconds)}; next best "
             f"{_WAYS[other.layout.engine]}: {format_seconds(other.seconds)}"
         )
+        is_alone = best.layout.slots == 1
+        reasons.append(f"parallel work would not pay: {ways}" if is_alone else ways)
     reasons += _reasons_for_chunks(target, best)
     if place == "store" and not wants_store:
         reasons.append(
@@ -330,6 +332,9 @@ def _reasons_for_chunks(target: Source, best: Candidate) -> list[str]:
             reasons.append(f"{names} stays whole: '{apply.step.name}' changes or drops it")
     lengths, chunk = target.lengths, best.chunk
     grain = {dim: n for dim, n in target.grain.items() if n > 1 and dim in chunk}
+    if best.strides:
+        size = " × ".join(f"{dim} {n}" for dim, n in best.strides.items())
+        reasons.append(f"a task walks its chunk in blocks of {size}: less memory, or faster")
     if grain and all(chunk[d] % n == 0 or chunk[d] == lengths[d] for d, n in grain.items()):
         size = " × ".join(f"{dim} {n}" for dim, n in grain.items())
         reasons.append(f"chunks are whole storage chunks ({size}): nothing is read twice")

@@ -66,11 +66,11 @@ def measure_peaks(target: Source, blocks: Sequence[Ranges]) -> list[int] | None:
 def _narrowed(target: Source, block: Ranges) -> Source:
     """Return the chain of steps with no more data than one block needs."""
     pairs = zip(leaves(target), leaf_ranges(target, block), strict=True)
-    return rebind(target, (_Fresh(leaf.read.only(part)) for leaf, part in pairs))
+    return rebind(target, (Fresh(leaf.read.only(part)) for leaf, part in pairs))
 
 
 @dataclass(frozen=True)
-class _Fresh(Reader):
+class Fresh(Reader):
     """Read into new memory, as a worker does, also what came along with the request."""
 
     read: Reader

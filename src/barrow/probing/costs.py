@@ -26,7 +26,7 @@ BUDGET_SHARE = 0.03
 # Work that is over so soon is not worth more than a look.
 SHORT_WORK_SECONDS = 1.0
 # Work that takes so long is worth a process of its own in which peaks are measured exactly.
-LONG_WORK_SECONDS = 5.0
+LONG_WORK_SECONDS = 4.0
 # Calls shorter than this are repeated.
 SHORT_SECONDS = 0.02
 # A first call that takes so much longer than the second was not typical.
@@ -35,8 +35,8 @@ WARM_UP_SECONDS = 0.005
 MUCH_LOCKED = 0.3
 # Less is not worth asking what the threads wait for.
 LITTLE_SLOWER = 1.25
-# What is assumed of work that is too short to be measured in threads.
-USUAL_SLOWDOWN = 1.15
+# Not worth a thread: the work would be over before that is known.
+TINY_WORK_SECONDS = 0.1
 PROCESS_SLOWDOWN = 1.05
 
 
@@ -143,8 +143,9 @@ class _Timing:
         self.spread = pstdev(full) / max(1e-9, fmean(full))
         self._full_seconds.append(max(1e-7, fmean(full)))
         self._samples.append(sample)
-        if self._cores > 1 and self.predicted >= SHORT_WORK_SECONDS:
-            together = min(self._time_together(blocks, turn, full) for turn in range(trials))
+        if self._cores > 1 and self.predicted > TINY_WORK_SECONDS:
+            turns = trials if self.predicted > SHORT_WORK_SECONDS else min(2, trials)
+            together = min(self._time_together(blocks, turn, full) for turn in range(turns))
             self._together.append((sample.items, max(1.0, together)))
         return True
 
@@ -182,9 +183,7 @@ class _Timing:
         if self._cores == 1:
             return (), ()
         if not self._together:
-            locked = self._lock_share()
-            threads = max(USUAL_SLOWDOWN, self._cores * locked)
-            return ((1, threads),), ((1, PROCESS_SLOWDOWN),)
+            return ((1, float(self._cores)),), ((1, PROCESS_SLOWDOWN),)
         size, slower = self._together[-1]
         if slower < LITTLE_SLOWER or self._lock_share() < MUCH_LOCKED:
             # What large tasks wait for is bandwidth or other users: processes wait for it too.

@@ -15,11 +15,14 @@ def measure_copying(answer: Any) -> float:
     if not _is_plain(answer):
         return 0.0
     copies = max(1, FRESH_BYTES // answer.nbytes)
-    fresh = np.empty((copies, *answer.shape), answer.dtype)
-    start = time.perf_counter()
-    for copy in fresh:
-        copy[...] = answer
-    return (time.perf_counter() - start) / fresh.nbytes
+    seconds = []
+    for _ in range(2):  # a virtual machine may have to ask its host for memory the first time
+        fresh = np.empty((copies, *answer.shape), answer.dtype)
+        start = time.perf_counter()
+        for copy in fresh:
+            copy[...] = answer
+        seconds.append(time.perf_counter() - start)
+    return min(seconds) / fresh.nbytes
 
 
 def measure_storing(answer: Any) -> float:
