@@ -31,11 +31,12 @@ def test_the_peak_of_a_small_task_predicts_that_of_a_large_one(func, factor):
     rows = [1, 2, 4, 32]
     peaks = measure_peaks(target, [((0, n), (0, 32768)) for n in rows])
     items = [n * 32768 for n in rows]
-    base, slope, margin = fit_peak(items[:3], peaks[:3])
-    assert base + slope * items[3] == pytest.approx(peaks[3], rel=0.15)
-    assert peaks[3] <= (base + slope * items[3]) * (1 + margin)
+    line = fit_peak(items[:3], peaks[:3])
+    predicted = line.base + line.per_item * items[3]
+    assert predicted == pytest.approx(peaks[3], rel=0.15)
+    assert peaks[3] <= predicted * (1 + line.margin) + line.slack_bytes
     if factor is not None:
-        assert slope == pytest.approx(factor, rel=0.15)
+        assert line.per_item == pytest.approx(factor, rel=0.15)
 
 
 def test_a_function_that_cannot_travel_is_measured_here():
@@ -62,9 +63,16 @@ def test_what_a_function_prints_does_not_disturb_the_measurement():
 
 
 def test_a_bad_fit_has_a_wide_margin():
-    assert fit_peak([100, 200, 400], [1600, 3200, 6400])[2] == pytest.approx(0.05)
-    assert fit_peak([100, 200, 400], [1600, 9000, 6400])[2] > 0.5
-    assert fit_peak([100], [1600])[2] > 0.2
+    assert fit_peak([100, 200, 400], [1600, 3200, 6400]).margin == pytest.approx(0.05)
+    assert fit_peak([100, 200, 400], [1600, 9000, 6400]).margin > 0.5
+    assert fit_peak([100], [1600]).margin > 0.2
+
+
+def test_small_tasks_that_need_more_than_the_line_says_get_slack():
+    mega = 10**6
+    line = fit_peak([mega, 16 * mega, 64 * mega], [20 * mega, 128 * mega, 512 * mega])
+    assert line.margin == pytest.approx(0.05)
+    assert (line.base + line.per_item * mega) * 1.05 + line.slack_bytes >= 20 * mega
 
 
 def test_time_grows_with_the_items():

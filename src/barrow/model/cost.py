@@ -8,6 +8,8 @@ from barrow.model.curve import Points, level_at, seconds_at
 
 MEMORY_MARGIN = 0.05
 """Least share by which a peak may lie above its prediction."""
+MEMORY_SLACK_BYTES = 2**20
+"""Least bytes by which it may: pages, small buffers, what an allocator keeps."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Cost:
     >>> cost.seconds(1000), cost.seconds(200_000)
     (0.001, 0.1)
     >>> cost.peak_bytes(1000), round(cost.peak_bound(1000))
-    (16000.0, 16800)
+    (16000.0, 1065376)
     """
 
     points: Points = ()
@@ -45,6 +47,8 @@ class Cost:
     peak_per_item: float = 0.0
     peak_margin: float = MEMORY_MARGIN
     """Share by which the upper bound of the peak lies above its prediction."""
+    peak_slack_bytes: float = MEMORY_SLACK_BYTES
+    """Bytes by which it does on top of that, however small the task."""
     startup_seconds: float = 0.0
     """What the first call in a new process costs on top: imports, compilation, caches."""
     probing_seconds: float = 0.0
@@ -69,14 +73,14 @@ class Cost:
 
     def peak_bound(self, items: float) -> float:
         """Return what the peak should never exceed."""
-        return self.peak_bytes(items) * (1 + self.peak_margin)
+        return self.peak_bytes(items) * (1 + self.peak_margin) + self.peak_slack_bytes
 
     def items_within(self, budget_bytes: float) -> int:
         """Return how many items a task may read so that the bound of its peak fits a budget."""
         if self.peak_per_item <= 0:
             return 2**62
-        room = budget_bytes / (1 + self.peak_margin) - self.peak_base_bytes
-        return max(0, int(room / self.peak_per_item))
+        room = (budget_bytes - self.peak_slack_bytes) / (1 + self.peak_margin)
+        return max(0, int((room - self.peak_base_bytes) / self.peak_per_item))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cost as plain data.

@@ -33,7 +33,7 @@ SHORT_SECONDS = 0.02
 WARM_UP_SECONDS = 0.005
 # Threads wait for one another if a function holds Python's lock for more of its time.
 MUCH_LOCKED = 0.3
-# Less is not worth asking what the threads wait for.
+# So little slower, side by side, that a function which takes long need not be asked why.
 LITTLE_SLOWER = 1.25
 # Not worth a thread: the work would be over before that is known.
 TINY_WORK_SECONDS = 0.1
@@ -84,6 +84,7 @@ def measure_cost(
         peak_base_bytes=peak.base,
         peak_per_item=peak.per_item,
         peak_margin=peak.margin,
+        peak_slack_bytes=peak.slack_bytes,
         startup_seconds=timing.startup,
         probing_seconds=time.perf_counter() - began,
     )
@@ -121,19 +122,16 @@ class _Timing:
     def take(self, sample: Sample) -> bool:
         """Measure one size; False if there is no time for it, or no need."""
         if not self.points:
-            self._warm_up(sample.blocks[0])
-            trials = len(PLACES)
+            expected = self._warm_up(sample.blocks[0])
         else:
             expected = self._full_seconds[-1] * sample.items / self.points[-1][0]
-            left = max(BUDGET_SECONDS, BUDGET_SHARE * self.predicted)
-            left -= time.perf_counter() - self._began
             if len(self.points) > 1 and self.predicted < SHORT_WORK_SECONDS:
                 return False
-            # Alone and side by side.
-            trials = min(len(PLACES), int(left / (2 * expected)))
-            if trials < 1:
-                return False
-        blocks = sample.blocks[:trials]
+        # Alone and side by side; of the first size at least once.
+        trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
+        if trials < 1 and self.points:
+            return False
+        blocks = sample.blocks[: max(1, trials)]
         alone = [self._time_alone(block) for block in blocks]
         full = [once.seconds for once in alone]
         computing = [max(1e-7, once.seconds - once.read_seconds) for once in alone]
@@ -144,17 +142,23 @@ class _Timing:
         self._full_seconds.append(max(1e-7, fmean(full)))
         self._samples.append(sample)
         if self._cores > 1 and self.predicted > TINY_WORK_SECONDS:
-            turns = trials if self.predicted > SHORT_WORK_SECONDS else min(2, trials)
+            turns = len(blocks) if self.predicted > SHORT_WORK_SECONDS else min(2, len(blocks))
             together = min(self._time_together(blocks, turn, full) for turn in range(turns))
             self._together.append((sample.items, max(1.0, together)))
         return True
 
-    def _warm_up(self, block: Ranges) -> None:
-        """Call it once more than needed: the first time may import, compile, or fill caches."""
-        first = self._lanes[0].time(block)
-        again = self._lanes[0].time(block)
-        if first.seconds > 2 * again.seconds + WARM_UP_SECONDS:
-            self.startup = first.seconds - again.seconds
+    def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
+        predicted = task_seconds * self._total_items / sample.items
+        allowed = max(BUDGET_SECONDS, BUDGET_SHARE * predicted)
+        return allowed - (time.perf_counter() - self._began)
+
+    def _warm_up(self, block: Ranges) -> float:
+        """Return the time of a typical call: the first may import, compile, or fill caches."""
+        first = self._lanes[0].time(block).seconds
+        again = self._lanes[0].time(block).seconds
+        if first > 2 * again + WARM_UP_SECONDS:
+            self.startup = first - again
+        return max(1e-7, min(first, again))
 
     def _time_alone(self, block: Ranges) -> "_Once":
         once = self._lanes[0].time(block)
@@ -185,10 +189,15 @@ class _Timing:
         if not self._together:
             return ((1, float(self._cores)),), ((1, PROCESS_SLOWDOWN),)
         size, slower = self._together[-1]
-        if slower < LITTLE_SLOWER or self._lock_share() < MUCH_LOCKED:
+        is_affordable = self._full_seconds[-1] < BUDGET_SECONDS / 4
+        locked = self._lock_share() if is_affordable or slower > LITTLE_SLOWER else 0.0
+        if locked < MUCH_LOCKED:
             # What large tasks wait for is bandwidth or other users: processes wait for it too.
             return tuple(self._together), ((size, slower),)
-        return tuple(self._together), ((size, PROCESS_SLOWDOWN),)
+        # Only one at a time has the lock, whatever a busy machine made of the measurement.
+        least = locked * self._cores
+        threads = tuple((items, max(least, value)) for items, value in self._together)
+        return threads, ((size, PROCESS_SLOWDOWN),)
 
     def _lock_share(self) -> float:
         calls = max(1, round(SHORT_SECONDS / self._full_seconds[-1]))
@@ -198,7 +207,8 @@ class _Timing:
     def quick_samples(self) -> list[Sample]:
         """Return sizes that can be run a few times more."""
         pairs = list(zip(self._samples, self._full_seconds, strict=True))
-        return [sample for sample, seconds in pairs if seconds < 5 * SHORT_SECONDS] or [pairs[0][0]]
+        quick = [sample for sample, seconds in pairs if seconds < 5 * SHORT_SECONDS]
+        return quick or [Sample(pairs[0][0].items, pairs[0][0].blocks[:1])]
 
 
 @dataclass(frozen=True)

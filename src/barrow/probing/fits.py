@@ -1,24 +1,36 @@
 """Fit lines through measurements. Numbers in, numbers out."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from barrow.model.cost import MEMORY_MARGIN
+from barrow.model.cost import MEMORY_MARGIN, MEMORY_SLACK_BYTES
 
 
-def fit_peak(items: Sequence[int], peaks: Sequence[float]) -> tuple[float, float, float]:
-    """Return base, factor and margin of peak = base + factor × items.
+@dataclass(frozen=True)
+class Peak:
+    """Peak = base + per item × items, and how far above it the truth may lie."""
 
-    The margin is the share by which a measurement may lie above the line; it
-    grows when the line fits badly.
+    base: float
+    per_item: float
+    margin: float
+    """Share by which a large task may lie above the line."""
+    slack_bytes: float
+    """Bytes by which any task may, however small."""
+
+
+def fit_peak(items: Sequence[int], peaks: Sequence[float]) -> Peak:
+    """Return the line through the peaks of tasks of several sizes.
+
+    Margin and slack grow when the line fits badly.
 
     Examples
     --------
-    >>> base, factor, margin = fit_peak([1000, 2000, 4000], [17_000, 33_000, 65_000])
-    >>> round(base), round(factor), margin
+    >>> found = fit_peak([1000, 2000, 4000], [17_000, 33_000, 65_000])
+    >>> round(found.base), round(found.per_item), found.margin
     (1000, 16, 0.05)
     """
     if len(items) == 1 or max(items) == min(items):
-        return 0.0, max(peaks) / max(items), 0.25
+        return Peak(0.0, max(peaks) / max(items), 0.25, MEMORY_SLACK_BYTES)
     count = len(items)
     middle_x, middle_y = sum(items) / count, sum(peaks) / count
     spread = sum((x - middle_x) ** 2 for x in items)
@@ -28,8 +40,9 @@ def fit_peak(items: Sequence[int], peaks: Sequence[float]) -> tuple[float, float
     if slope == 0.0:
         slope = max(peaks) / max(items)
         base = 0.0
-    # What counts is how far the line is off at the largest task: small ones are mostly pages.
-    worst = max(
-        y / (base + slope * x) - 1 for x, y in zip(items, peaks, strict=True) if 4 * x > max(items)
-    )
-    return base, slope, max(MEMORY_MARGIN, 2 * worst)
+    # How far the line is off for large tasks grows with them; for small ones it is mostly
+    # pages and buffers, and does not.
+    large = [(x, y) for x, y in zip(items, peaks, strict=True) if 4 * x > max(items)]
+    margin = max(MEMORY_MARGIN, 2 * max(y / (base + slope * x) - 1 for x, y in large))
+    beyond = max(y - (base + slope * x) * (1 + margin) for x, y in zip(items, peaks, strict=True))
+    return Peak(base, slope, margin, max(MEMORY_SLACK_BYTES, 1.5 * beyond))

@@ -2,7 +2,8 @@
 
 While the function runs in a thread, this one asks for the lock again and again.
 How late it gets it tells how long the function held it. That is more robust than
-timing two threads against one, which a busy machine upsets.
+timing two threads against one, which a busy machine upsets; what this thread had to
+wait for a core is known to the kernel and does not count.
 """
 
 import threading
@@ -37,7 +38,7 @@ def measure_lock_share(call: Callable[[], object]) -> float:
             done.set()
 
     thread = threading.Thread(target=run, daemon=True)
-    start = time.perf_counter()
+    start, queued = time.perf_counter(), _seconds_without_core()
     thread.start()
     began.wait()
     waited = 0.0
@@ -47,8 +48,18 @@ def measure_lock_share(call: Callable[[], object]) -> float:
         late = time.perf_counter() - before - _NAP_SECONDS
         if late > _LATE_SECONDS:
             waited += late
-    spent = time.perf_counter() - start
+    queued = _seconds_without_core() - queued
+    spent, waited = time.perf_counter() - start - queued, waited - queued
     thread.join()
     if failure:
         raise failure[0]
-    return min(1.0, waited / max(spent, 1e-9))
+    return min(1.0, max(0.0, waited / max(spent, 1e-9)))
+
+
+def _seconds_without_core() -> float:
+    """Return how long this thread was ready to run but had no core, where that can be known."""
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -2,31 +2,24 @@
 
 import tracemalloc
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from barrow.model.applied import evaluate, leaves, rebind
 from barrow.model.reading import count_block_bytes
 from barrow.model.source import Source
 from barrow.probing.child import Fresh, measure_peaks
-from barrow.probing.fits import fit_peak
+from barrow.probing.fits import Peak, fit_peak
 from barrow.probing.sizes import Sample
 from barrow.shared import Ranges
 
+# Of each size so many tasks are measured.
+PLACES = 2
 # A task that takes more of its budget than this is worth a process of its own to measure it.
 EXACT_SHARE = 0.02
 # Traced, the memory of compiled libraries is not seen: allow for more, and for much more
 # where a function shows nothing beyond its input and its answer, as LAPACK's do.
 TRACED_MARGIN = 0.2
 OPAQUE_MARGIN = 2.0
-
-
-@dataclass(frozen=True)
-class Peak:
-    """Peak = base + per item × items, and how far above it the truth may lie."""
-
-    base: float
-    per_item: float
-    margin: float
 
 
 def measure_peak(
@@ -41,16 +34,16 @@ def measure_peak(
     may_be_slow
         Whether there is time for a process of its own.
     """
-    items = [sample.items for sample in samples]
-    blocks = [sample.blocks[0] for sample in samples]
+    pairs = [(sample.items, block) for sample in samples for block in sample.blocks[:PLACES]]
+    items, blocks = [size for size, _ in pairs], [block for _, block in pairs]
     # A worker reads into memory of its own, so the input counts, also where it is here already.
     target = rebind(target, (Fresh(leaf.read) for leaf in leaves(target)))
     traced = [_trace_peak(target, block) for block in blocks]
     if may_be_slow or max(peak for peak, _ in traced) > EXACT_SHARE * budget_bytes:
         peaks = measure_peaks(target, blocks)
         if peaks is not None:
-            return Peak(*fit_peak(items, peaks))
-    found = Peak(*fit_peak(items, [peak for peak, _ in traced]))
+            return fit_peak(items, peaks)
+    found = fit_peak(items, [peak for peak, _ in traced])
     peak, shown = traced[-1]
     extra = OPAQUE_MARGIN if peak < 1.05 * shown else TRACED_MARGIN
     return replace(found, margin=found.margin + extra)
