@@ -1,15 +1,6 @@
-"""What all tests share: a cache folder of their own, and one local cluster."""
+"""What all tests share: one local cluster. Their cache folder is set above, for doctests too."""
 
 import pytest
-
-
-@pytest.fixture(autouse=True, scope="session")
-def own_cache(tmp_path_factory):
-    """Keep runs of tests out of the user's cache folder."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BARROW_CACHE", str(folder))
-        yield folder
 
 
 @pytest.fixture(scope="session")

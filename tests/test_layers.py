@@ -15,6 +15,7 @@ ROWS = [
     {"fields"},
     {"api"},
     {"composing", "executing"},
+    {"remembering"},
     {
         "sources",
         "probing",

@@ -69,7 +69,8 @@ def plan(
 ) -> Plan:
     """Measure a function on a little of the data and plan how to run it on all.
 
-    Nothing is computed but a few small blocks. Print the plan to see chunks,
+    Nothing is computed but a few small blocks, and not even these if the function
+    has been measured before on data of this kind. Print the plan to see chunks,
     workers, predicted time and memory, and the reasons; run it with
     :func:`barrow.run`. The arguments are those of :func:`barrow.map`, and
     ``combine`` for a reduction; ``func`` may be a list of steps.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from barrow.errors import InputError
@@ -17,6 +17,13 @@ from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
 from barrow.probing.costs import measure_cost
 from barrow.probing.probe import learn_form
 from barrow.probing.sizes import choose_samples
+from barrow.remembering import (
+    ask_cost,
+    describe_source_of,
+    doubting,
+    keep_form,
+    recall_form,
+)
 from barrow.running.folders import check_place
 from barrow.sites.machine import read_machine
 from barrow.sources.opening import open_source
@@ -111,7 +118,12 @@ def fuse(step: Step, inputs: Sequence[Source]) -> Source:
     lengths = join_lengths(inputs)
     step = step.resolved(lengths)
     if step.combine is None:
-        return apply_step(step, inputs, learn_form(step, inputs))
+        form = recall_form(step, inputs)
+        if form is None:
+            with doubting(*inputs):
+                form = learn_form(step, inputs)
+            keep_form(step, inputs, form)
+        return apply_step(step, inputs, form)
     whole = frozenset(str(dim) for dim in step.whole)
     form = Form(lengths, inputs[0].dtype, frozenset(lengths), whole)
     return apply_step(step, inputs, form)
@@ -134,37 +146,59 @@ def plan_steps(
 
 
 def plan_target(target: Source, site: Site, options: Mapping[str, Any]) -> Plan:
-    """Return the plan for a chain of steps, after measuring it."""
+    """Return the plan for a chain of steps, after measuring it if its cost is not known."""
     memory = options.get("memory")
+    known = _measure(target, site, options)
     made = make_plan(
         target,
-        cost=_measure(target, site, options),
+        cost=known.cost,
         site=site,
         memory_bytes=None if memory is None else parse_bytes(memory),
         wants_store=options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
     )
-    return replace(made, options=options)
+    reasons = (*made.reasons, *known.reasons)
+    return replace(made, options=options, reasons=reasons, cost_key=known.key)
 
 
-def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> Cost:
+@dataclass(frozen=True)
+class _Known:
+    """A cost, and where it comes from."""
+
+    cost: Cost
+    key: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     """Return the cost of a chain of steps, measured at the sizes at which it may work."""
     total_items = count_items(target, target.everything)
     itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
     if total_items * itemsize <= TINY_BYTES or 0 in target.shape:
-        return Cost(peak_per_item=8.0 * itemsize)
-    samples = choose_samples(target, list_rungs(target))
+        return _Known(Cost(peak_per_item=8.0 * itemsize))
     cores = site.machine.cores
     memory = options.get("memory")
     available = site.machine.available_bytes if memory is None else parse_bytes(memory)
-    return measure_cost(
-        target,
-        samples,
-        total_items=total_items,
-        cores=cores,
-        budget_bytes=site.limit_bytes or available // cores,
-        is_stored=options.get("to") is not None or target.nbytes > available // 2,
+    budget_bytes = site.limit_bytes or available // cores
+    is_stored = options.get("to") is not None or target.nbytes > available // 2
+    question = ask_cost(
+        target, site, total_items=total_items, budget_bytes=budget_bytes, is_stored=is_stored
     )
+    entry = question.recall()
+    if entry is not None and entry.cost is not None:
+        return _Known(entry.cost, question.key, (describe_source_of(entry),))
+    samples = choose_samples(target, list_rungs(target))
+    with doubting(target, key=question.key):
+        cost = measure_cost(
+            target,
+            samples,
+            total_items=total_items,
+            cores=cores,
+            budget_bytes=budget_bytes,
+            is_stored=is_stored,
+        )
+    question.keep(cost)
+    return _Known(cost, question.key)
 
 
 def is_worth_fusing(target: Source, longer: Source, site: Site) -> bool:

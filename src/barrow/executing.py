@@ -22,6 +22,7 @@ from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
+from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
 from barrow.running.fingerprint import fingerprint
@@ -48,7 +49,9 @@ def execute(plan: Plan, cluster: Any) -> Run:
         folder = folders.open_result_folder(to)
         plan = _adopt(plan, folder, key if resume else None)
     try:
-        return _Execution(plan, folder, key).carry_out(cluster)
+        execution = _Execution(plan, folder, key)
+        with doubting(execution.target, key=plan.cost_key):
+            return execution.carry_out(cluster)
     except BaseException:
         folder.release()
         if folder.is_temporary or folder.read_key() is None:
@@ -103,8 +106,9 @@ class _Execution:
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
             value = self._run(engine, record, finished)
+            totals = record.totals()
             metrics = {
-                **record.totals(),
+                **totals,
                 "chunks_planned": self.plan.n_chunks,
                 "chunks_found": len(finished),
                 "engine": self.plan.engine,
@@ -113,6 +117,7 @@ class _Execution:
                 "wall_seconds": time.perf_counter() - began,
                 "client_cpu_seconds": time.process_time() - cpu_began,
             }
+        learn_from(self.plan, len(finished), totals)
         self.folder.metrics_path.write_text(json.dumps(metrics, indent=2) + "\n")
         return self._finish(value, metrics)
 

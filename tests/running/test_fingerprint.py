@@ -1,12 +1,14 @@
 import functools
 import subprocess
 import sys
+import threading
+import types
 
 import numpy as np
 
 import barrow
 from barrow.model.applied import Form, apply_step
-from barrow.running.fingerprint import fingerprint
+from barrow.running.fingerprint import fingerprint, kind_of_work
 
 
 def key(func, data=None, **options):
@@ -81,3 +83,47 @@ def test_the_key_is_the_same_in_another_process(tmp_path):
         (tmp_path / "mine.py").read_text().replace("x + SCALE", "x - SCALE")
     )
     assert subprocess.check_output(command, cwd=tmp_path, text=True) not in keys
+
+
+def test_what_a_function_uses_of_the_users_own_modules_counts(monkeypatch):
+    mine = types.ModuleType("my_own_module")
+    mine.inner = types.ModuleType("my_own_module.inner")
+    mine.inner.inner = mine
+    mine.inner.helper = lambda x: x + 1
+    mine.inner.unused = 1
+    monkeypatch.setitem(sys.modules, "my_own_module", mine)
+
+    def caller(x):
+        return mine.inner.helper(x)
+
+    before = key(caller)
+    mine.inner.unused = 2
+    assert key(caller) == before
+    mine.inner.helper = lambda x: x + 2
+    assert key(caller) != before
+
+
+def test_a_function_in_a_wrapper_counts_with_its_code():
+    keys = {
+        key(wrap(func))
+        for wrap in (functools.cache, np.vectorize, functools.partial)
+        for func in (lambda x: x + 1, lambda x: x + 2)
+    }
+    assert len(keys) == 6
+
+
+def test_what_cannot_be_told_apart_has_no_key():
+    lock = threading.Lock()
+    assert key(lambda x: lock and x) is None
+
+
+def test_of_a_huge_array_only_some_values_count_for_the_kind_of_work():
+    def kind(array):
+        source = barrow.open(np.zeros(3))
+        step = barrow.Step(lambda x: x + array[0])
+        form = Form(source.lengths, source.dtype, frozenset(source.lengths), frozenset())
+        return kind_of_work(apply_step(step, [source], form), ("facts",))
+
+    huge = np.broadcast_to(np.float64(1), (2**20, 2**20))
+    assert kind(huge) == kind(huge) != kind(huge[1:])
+    assert kind(np.zeros(10)) != kind(np.ones(10))

@@ -61,7 +61,7 @@ class Plan:
     """Whether all tasks run on this machine and can share its memory."""
     cores: int
     """Of the machine for which the plan was made."""
-    available_bytes: int
+    available_bytes: int = field(compare=False)
     """Memory that was free there."""
     memory_bytes: int
     """All that this run may use, result included."""
@@ -84,6 +84,8 @@ class Plan:
     """The chain of steps itself; not saved. Without it a plan can only be looked at."""
     options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """Where to and how the caller wants it run; not saved."""
+    cost_key: str | None = field(default=None, compare=False, repr=False)
+    """Under which the cost is remembered; not saved."""
 
     @property
     def grid(self) -> Grid:
@@ -127,7 +129,7 @@ class Plan:
     def to_json(self) -> str:
         """Return the plan as JSON text, without the function and the data."""
         saved = {f.name: getattr(self, f.name) for f in fields(self)}
-        del saved["target"], saved["options"]
+        del saved["target"], saved["options"], saved["cost_key"]
         saved["cost"] = self.cost.to_dict()
         return json.dumps({"barrow_plan": FORMAT, **saved}, indent=2)
 

@@ -15,6 +15,8 @@ class Machine:
     """Memory of the machine, or of the cgroup or job if that is less."""
     available_bytes: int
     """Memory that is free now, within that total."""
+    processor: str = ""
+    """What the processor calls itself."""
 
 
 @dataclass(frozen=True)

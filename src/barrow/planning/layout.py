@@ -6,7 +6,7 @@ Numbers in, numbers out: no Dask, no files, no clock.
 from dataclasses import dataclass
 
 from barrow.model.cost import Cost
-from barrow.model.plan import Engine
+from barrow.model.plan import Engine, Plan
 from barrow.model.site import Site
 
 # Leave a part of the free memory to the system and to other people.
@@ -109,17 +109,8 @@ def list_layouts(
         budget = task_budget(limit, site.threads)
         # What is known of threads disturbing each other was measured on this machine.
         together = site.workers * site.threads if site.is_local else site.threads
-        others = max(1, machine.cores - 1)
-        return [
-            layout(
-                "dask",
-                site.workers,
-                site.threads,
-                budget,
-                crowding=min(1.0, (together - 1) / others),
-                tasks_per_core=max(1.0, together / machine.cores) if site.is_local else 1.0,
-            )
-        ]
+        crowd = measure_crowd(together, machine.cores, is_local=site.is_local)
+        return [layout("dask", site.workers, site.threads, budget, **crowd)]
     cores = machine.cores
     if cores == 1 or not cost.is_measured:
         return [inline]
@@ -128,6 +119,38 @@ def list_layouts(
         budget = task_budget(room // cores, 1)
         layouts.append(layout("processes", cores, 1, budget, crowding=1.0))
     return layouts
+
+
+def slowdown_of(plan: Plan, items: int) -> float:
+    """Return how many times longer a task of a plan takes than it would on a core of its own.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np
+    >>> slowdown_of(barrow.plan(np.sqrt, np.ones(8)), items=8)
+    1.0
+    """
+    at_once = 1 if plan.engine == "inline" else min(plan.slots, plan.n_chunks)
+    if not plan.is_local:
+        at_once = min(at_once, plan.threads)
+    crowd = measure_crowd(at_once, plan.cores, is_local=plan.is_local)
+    full = plan.cost.slowdown(items, in_threads=plan.threads > 1)
+    return (1 + (full - 1) * crowd["crowding"]) * crowd["tasks_per_core"]
+
+
+def measure_crowd(at_once: int, cores: int, *, is_local: bool) -> dict[str, float]:
+    """Return how much tasks that run at once disturb each other, as a layout keeps it.
+
+    Examples
+    --------
+    >>> measure_crowd(3, cores=5, is_local=True), measure_crowd(6, cores=3, is_local=True)
+    ({'crowding': 0.5, 'tasks_per_core': 1.0}, {'crowding': 1.0, 'tasks_per_core': 2.0})
+    """
+    return {
+        "crowding": min(1.0, (at_once - 1) / max(1, cores - 1)),
+        # How many cores there are elsewhere is not known.
+        "tasks_per_core": max(1.0, at_once / cores) if is_local else 1.0,
+    }
 
 
 def task_budget(limit_bytes: int, threads: int) -> int:

@@ -29,7 +29,7 @@ class Measured:
 
 
 def refine(cost: Cost, seen: Measured, weight: float = 0.5) -> Cost:
-    """Return the cost with what was seen blended in.
+    """Return the cost with what was seen blended in, fully at its size and half at others.
 
     Examples
     --------
@@ -44,8 +44,11 @@ def refine(cost: Cost, seen: Measured, weight: float = 0.5) -> Cost:
     changes: dict[str, object] = {}
     if seconds > 0 and cost.is_measured:
         before = cost.seconds(seen.items)
-        blended = math.exp((1 - weight) * math.log(before) + weight * math.log(seconds))
-        changes["points"] = _put(cost.points, seen.items, blended)
+        ratio = (seconds / before) ** weight
+        # A busy machine or other data change all sizes alike: without this, those that did
+        # not run would look better each time.
+        others = tuple((items, value * math.sqrt(ratio)) for items, value in cost.points)
+        changes["points"] = _put(others, seen.items, before * ratio)
     for name, spent, size in (
         ("read_seconds_per_byte", seen.read_seconds, seen.stored_bytes),
         ("write_seconds_per_byte", seen.write_seconds, seen.written_bytes),

@@ -1,9 +1,9 @@
-"""Tell whether two calls are the same: function, arguments and data.
+"""Tell whether two calls are the same: function, arguments and data; or of the same kind.
 
 The digest covers the code of a function with all that it uses from the user's
 own modules, its defaults and closure, and its arguments. Installed packages
 count by name and version. What changes where the code stands (file, line) does
-not count.
+not count, nor does the name of the user's function.
 """
 
 import functools
@@ -11,22 +11,62 @@ import hashlib
 import sys
 import sysconfig
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from barrow.model.applied import Apply
 from barrow.model.source import Source
+from barrow.model.step import Step
 
 FORMAT = b"barrow result 1"
+# Of a larger array in a closure only some values count towards the kind of work.
+MOST_BYTES = 2**22
+SOME_ITEMS = 2**16
 
 
 def fingerprint(target: Source) -> str | None:
     """Return the digest of a chain of steps, or None if its data cannot be told apart."""
     digest = _Digest()
     digest.feed(FORMAT)
-    return digest.hex() if _feed_source(digest, target) else None
+    is_known = _feed_source(digest, target)
+    return digest.hex() if is_known and digest.is_lasting else None
+
+
+def kind_of_work(target: Source, facts: Any, *, cuttable: Collection[str] = ()) -> str | None:
+    """Return the digest of a chain of steps on any data of one kind, or None if there is none.
+
+    Parameters
+    ----------
+    facts
+        All else that counts, such as the machine: plain values.
+    cuttable
+        Dimensions whose lengths do not count: of longer data there are more chunks, but
+        each is as before.
+    """
+    digest = _Digest(most_bytes=MOST_BYTES)
+    try:
+        digest.feed(facts)
+        _feed_kind(digest, target, frozenset(cuttable))
+    except Exception:
+        # Objects of any library are looked into, and some resent it. Nobody asked for this.
+        return None
+    return digest.hex() if digest.is_lasting else None
+
+
+def _feed_kind(digest: "_Digest", source: Source, cuttable: frozenset[str]) -> None:
+    if isinstance(source.read, Apply):
+        _feed_step(digest, source.read.step)
+        digest.feed(len(source.read.inputs))
+        for below in source.read.inputs:
+            _feed_kind(digest, below, cuttable)
+        return
+    reader = type(source.read)
+    digest.feed((reader.__module__, reader.__qualname__, source.dtype.str, source.dims))
+    digest.feed(tuple(source.grain.values()))
+    digest.feed([(dim, n) for dim, n in source.lengths.items() if dim not in cuttable])
 
 
 def _feed_source(digest: "_Digest", source: Source) -> bool:
@@ -35,16 +75,22 @@ def _feed_source(digest: "_Digest", source: Source) -> bool:
         identity = source.read.identity()
         digest.feed(identity)
         return identity is not None
-    step = source.read.step
+    _feed_step(digest, source.read.step)
+    return all(_feed_source(digest, below) for below in source.read.inputs)
+
+
+def _feed_step(digest: "_Digest", step: Step) -> None:
     digest.feed((step.func, step.kwargs, step.combine, step.border))
     digest.feed((tuple(step.whole), sorted(step.halo.items())))
-    return all(_feed_source(digest, below) for below in source.read.inputs)
 
 
 class _Digest:
     """A hash over nested Python objects."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: float = float("inf")) -> None:
+        self.is_lasting = True
+        """Whether another process would get the same digest."""
+        self._most_bytes = most_bytes
         self._hash = hashlib.blake2b(digest_size=16)
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []
@@ -64,7 +110,11 @@ class _Digest:
         self._seen[id(item)] = len(self._seen)
         self._alive.append(item)
         for part in _parts(item):
-            if isinstance(part, _Raw):
+            if part is _UNKNOWN:
+                self.is_lasting = False
+            elif isinstance(part, _Values):
+                self._hash.update(part.content(self._most_bytes))
+            elif isinstance(part, _Raw):
                 self._hash.update(part.content)
             else:
                 self.feed(part)
@@ -74,6 +124,21 @@ class _Digest:
 class _Raw:
     def __init__(self, content: Any) -> None:
         self.content = content
+
+
+class _Values:
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def content(self, most_bytes: float) -> Any:
+        array = self._array
+        if array.nbytes > most_bytes:
+            array = array.flat[:: max(1, array.size // SOME_ITEMS)]
+        return np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
+
+
+# Stands for an object that cannot be told apart from another of its kind.
+_UNKNOWN = object()
 
 
 def _parts(item: Any) -> Iterator[Any]:
@@ -89,7 +154,7 @@ def _parts(item: Any) -> Iterator[Any]:
     elif isinstance(item, np.ndarray) and not item.dtype.hasobject:
         yield item.shape
         yield item.dtype.str
-        yield _Raw(np.ascontiguousarray(item).view(np.uint8).data if item.size else b"")
+        yield _Values(item)
     elif isinstance(item, (np.dtype, np.generic)):
         yield repr(item)
     elif isinstance(item, types.CodeType):
@@ -112,6 +177,10 @@ def _parts(item: Any) -> Iterator[Any]:
             )
     elif callable(getattr(item, "py_func", None)):  # a function compiled by Numba
         yield item.py_func
+    elif callable(getattr(item, "__wrapped__", None)):  # a function with a cache
+        yield item.__wrapped__
+    elif isinstance(item, np.vectorize):
+        yield dict(vars(item))
     elif callable(item) and hasattr(item, "__name__"):  # built in: a ufunc, a C function
         yield from _named(item)
     else:
@@ -119,20 +188,37 @@ def _parts(item: Any) -> Iterator[Any]:
 
 
 def _function_parts(func: types.FunctionType) -> Iterator[Any]:
-    yield from _named(func)
-    if _is_installed(func.__module__):
+    if _is_installed(func.__module__ or ""):
+        yield from _named(func)
         return
     yield func.__code__
     yield from (func.__defaults__, func.__kwdefaults__)
-    for cell in func.__closure__ or ():
+    names = _global_names(func.__code__)
+    closure = _closure_of(func)
+    yield from _used_of(closure, names | closure.keys(), set())
+    yield from _used_of(func.__globals__, names, set())
+
+
+def _closure_of(func: types.FunctionType) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(func.__code__.co_freevars, func.__closure__ or (), strict=True):
         try:
-            yield cell.cell_contents
+            found[name] = cell.cell_contents
         except ValueError:  # not bound yet
-            yield None
-    for name in sorted(_global_names(func.__code__)):
-        if name in func.__globals__:
-            yield name
-            yield func.__globals__[name]
+            found[name] = None
+    return found
+
+
+def _used_of(space: dict[str, Any], names: set[str], seen: set[int]) -> Iterator[Any]:
+    """Yield what these names mean there, and in the user's own modules that are among them."""
+    for name in sorted(names & space.keys()):
+        value = space[name]
+        yield name
+        yield value
+        is_module = isinstance(value, types.ModuleType)
+        if is_module and id(value) not in seen and not _is_installed(value.__name__):
+            seen.add(id(value))
+            yield from _used_of(vars(value), names, seen)
 
 
 def _global_names(code: types.CodeType) -> set[str]:
@@ -154,8 +240,7 @@ def _object_parts(item: Any) -> Iterator[Any]:
     try:
         yield _Raw(cloudpickle.dumps(item))
     except Exception:
-        # It cannot be told apart from another of its kind: never the same twice.
-        yield f"{id(item)} {sys.version}"
+        yield _UNKNOWN
 
 
 def _named(item: Any) -> Iterator[Any]:
@@ -181,4 +266,5 @@ def _is_installed(module: str) -> bool:
     if path is None:
         return root is None or root.__name__ in sys.builtin_module_names
     places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return any(path.startswith(place) for place in places)
+    is_elsewhere = {"site-packages", "dist-packages"} & set(Path(path).parts)
+    return bool(is_elsewhere) or any(path.startswith(place) for place in places)

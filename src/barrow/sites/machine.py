@@ -6,8 +6,10 @@ are read, and the least counts. Nothing is started and nothing is changed.
 """
 
 import os
+import platform
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 from barrow.model.site import Machine
@@ -44,6 +46,7 @@ def read_machine(root: Path = Path("/"), environ: Mapping[str, str] = os.environ
         cores=count_cores(_count_usable_cores(), (*bounds.cores, *parse_slurm_cores(environ))),
         total_bytes=total_bytes,
         available_bytes=available_bytes,
+        processor=_read_processor(root),
     )
 
 
@@ -148,6 +151,18 @@ def _count_usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _read_processor(root: Path) -> str:
+    try:
+        with (root / "proc/cpuinfo").open() as file:
+            # On a machine with many cores the whole file takes a while.
+            for line in islice(file, 40):
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
 
 
 def _read_memory(root: Path) -> tuple[int, int]:
