@@ -28,7 +28,7 @@ ROWS = [
     },
     {"model"},
     {"shared"},
-    {"units", "errors", "places", "pinning"},
+    {"units", "errors", "places", "pinning", "ownership"},
 ]
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

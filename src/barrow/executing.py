@@ -20,10 +20,12 @@ from barrow.model.run import Run
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
+from barrow.planning.learning import Learner
 from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
+from barrow.running.backlog import Backlog
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
 from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
@@ -74,7 +76,12 @@ def _adopt(plan: Plan, folder: RunFolder, key: str | None) -> Plan:
     """Return the plan with the chunks of an unfinished run of the same work, if there is one."""
     if key is not None and folder.read_key() == key and folder.plan_path.exists():
         earlier = Plan.load(folder.plan_path)
-        return replace(plan, chunks=earlier.chunks, stored_chunks=earlier.stored_chunks)
+        return replace(
+            plan,
+            chunks=earlier.chunks,
+            strides=earlier.strides,
+            stored_chunks=earlier.stored_chunks,
+        )
     folders.empty(folder)
     return plan
 
@@ -88,6 +95,8 @@ class _Execution:
     key: str | None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
+    resized: int = 0
+    """How often the chunks were made larger or smaller on the way."""
 
     @property
     def target(self) -> Source:
@@ -111,6 +120,7 @@ class _Execution:
                 **totals,
                 "chunks_planned": self.plan.n_chunks,
                 "chunks_found": len(finished),
+                "resized": self.resized,
                 "engine": self.plan.engine,
                 "workers": self.plan.workers,
                 "threads": self.plan.threads,
@@ -123,7 +133,7 @@ class _Execution:
 
     def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
         plan = self.plan
-        work = Work(self.target, plan.grid, self._make_sink(is_new=is_new))
+        work = Work(self.target, plan.grid, self._make_sink(is_new=is_new), plan.strides)
         if plan.engine == "inline":
             return InlineEngine(work)
         if plan.engine == "threads":
@@ -166,27 +176,35 @@ class _Execution:
                 variable=variable,
                 labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
             )
-        return ZarrSink(os.fspath(stores.array_path(self.folder.store, variable)))
+        path = stores.array_path(self.folder.store, variable)
+        return ZarrSink(os.fspath(path), run=time.time_ns())
 
     def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
         plan, total = self.plan, self.plan.n_chunks
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
+        backlog = Backlog(plan.grid, finished)
+        read = self.target.read
+        combine = read.step.combine if isinstance(read, Apply) else None
+        # The total of a reduction depends on its chunks, so these stay as planned.
+        is_learning = combine is None and plan.options.get("may_resize", True)
+        learner = Learner(plan) if is_learning else None
 
         def on_report(report: TaskReport) -> None:
             record.note_chunks(report.worker, report.resident_bytes, report.chunks)
             progress.update(report)
+            if learner is not None:
+                learner.see(report.chunks)
+                self._resize(learner, backlog, record)
 
-        read = self.target.read
         status = "failed"
         try:
             value = run_chunks(
                 engine,
-                (number for number in range(total) if number not in finished),
-                total=total - len(finished),
+                backlog,
                 slots=plan.slots,
                 chunk_seconds=plan.seconds * plan.slots / total,
                 on_report=on_report,
-                combine=read.step.combine if isinstance(read, Apply) else None,
+                combine=combine,
             )
             status = "done"
         except KeyboardInterrupt:
@@ -196,6 +214,14 @@ class _Execution:
             progress.close(status)
             record.describe({"status": status, "ended": time.time()})
         return value
+
+    def _resize(self, learner: Learner, backlog: Backlog, record: RecordWriter) -> None:
+        """Cut what is left another way, if what was learnt says so."""
+        change = learner.propose(cells_left=backlog.left, first=backlog.first)
+        if change is not None:
+            backlog.cut(change.cut.cells, change.cut.strides)
+            record.note_event("resized", change.message, change.details())
+            self.resized += 1
 
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()

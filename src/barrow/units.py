@@ -69,10 +69,12 @@ def format_seconds(seconds: float) -> str:
     Examples
     --------
     >>> format_seconds(0.0004), format_seconds(0.25), format_seconds(3.21)
-    ('0.4 ms', '250 ms', '3.2 s')
-    >>> format_seconds(95), format_seconds(7500)
-    ('1 min 35 s', '2 h 5 min')
+    ('400 µs', '250 ms', '3.2 s')
+    >>> format_seconds(95), format_seconds(7500), format_seconds(0.00005)
+    ('1 min 35 s', '2 h 5 min', '50 µs')
     """
+    if 0 < seconds < 0.00095:
+        return f"{seconds * 1e6:.3g} µs"
     if seconds < 0.01:
         return f"{seconds * 1e3:.1f} ms"
     if seconds < 0.9995:

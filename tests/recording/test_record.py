@@ -1,8 +1,10 @@
 import sqlite3
 
+import pytest
+
 from barrow.recording.record import RecordWriter, describe_environment
 
-CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900)
+CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, 50)
 
 
 def test_a_record_can_be_read_while_it_is_written(tmp_path):
@@ -30,3 +32,33 @@ def test_a_chunk_that_was_done_again_counts_once(tmp_path):
 
 def test_the_environment_names_the_versions_that_matter():
     assert "numpy" in describe_environment()["versions"]
+
+
+def test_chunks_computed_in_one_call_have_a_row_each_and_the_same_sums(tmp_path):
+    together = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 901, 3, 50)
+    with RecordWriter(tmp_path / "record.sqlite") as record:
+        record.note_chunks("1/a", 5, [together])
+        assert record.finished_chunks() == {4, 5, 6}
+        totals = record.totals()
+    assert totals["chunks"] == 3
+    assert (totals["read_bytes"], totals["written_bytes"]) == (800, 901)
+    assert totals["compute_seconds"] == pytest.approx(0.2)
+    assert totals["peak_task_bytes"] == 50
+
+
+def test_events_are_kept_with_their_numbers(tmp_path):
+    path = tmp_path / "record.sqlite"
+    with RecordWriter(path) as record:
+        record.note_event("resized", "Larger from here on.", {"cells": 8})
+        (row,) = sqlite3.connect(path).execute("select kind, message, details from event")
+    assert row == ("resized", "Larger from here on.", '{"cells": 8}')
+
+
+def test_a_record_of_another_version_is_begun_anew(tmp_path):
+    path = tmp_path / "record.sqlite"
+    with RecordWriter(path) as record:
+        record.note_chunks("1/a", 5, [CHUNK])
+        record.describe({"schema": 1})
+    with RecordWriter(path) as record:
+        assert record.finished_chunks() == set()
+        record.note_chunks("1/a", 5, [CHUNK])

@@ -4,6 +4,7 @@ import pytest
 import barrow
 from barrow.model.applied import Form, apply_step
 from barrow.model.grid import Grid
+from barrow.running.backlog import Backlog
 from barrow.running.engines import InlineEngine, ThreadEngine
 from barrow.running.room import run_chunks
 from barrow.running.sinks import MemorySink
@@ -19,10 +20,10 @@ class Watched:
         self.batch_seconds = engine.batch_seconds
         self.in_flight = self.most_in_flight = 0
 
-    def submit(self, numbers):
+    def submit(self, batch):
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        self._engine.submit(numbers)
+        self._engine.submit(batch)
 
     def collect(self):
         reports = self._engine.collect()
@@ -46,9 +47,7 @@ def test_no_more_than_a_window_is_ever_in_flight(make):
     work, out = work_of(np.negative, np.arange(5000.0), {"dim_0": 1})
     engine = Watched(make(work))
     reports = []
-    run_chunks(
-        engine, iter(range(5000)), total=5000, slots=2, chunk_seconds=0, on_report=reports.append
-    )
+    run_chunks(engine, Backlog(work.grid), slots=2, chunk_seconds=0, on_report=reports.append)
     assert engine.most_in_flight <= engine.window
     assert sorted(chunk.number for report in reports for chunk in report.chunks) == list(
         range(5000)
@@ -66,8 +65,7 @@ def test_an_error_stops_the_run_and_keeps_what_was_done():
     with pytest.raises(RuntimeError, match="no more"):
         run_chunks(
             InlineEngine(work),
-            iter(range(10)),
-            total=10,
+            Backlog(work.grid),
             slots=1,
             chunk_seconds=0,
             on_report=lambda _: None,

@@ -64,6 +64,34 @@ class Grid:
             found.append((start, min(start + self.chunk[dim], length)))
         return tuple(reversed(found))
 
+    def block(self, cells: range) -> Ranges:
+        """Return the ranges of chunks that lie side by side: see :meth:`longest_block`."""
+        first = self.ranges(cells.start)
+        if len(cells) == 1:
+            return first
+        last = self.ranges(cells.stop - 1)
+        return tuple((start, stop) for (start, _), (_, stop) in zip(first, last, strict=True))
+
+    def longest_block(self, start: int, most: int) -> int:
+        """Return how many chunks from this number on make up one block, at most so many.
+
+        Part of a row, or whole rows; part of a plane only if it is whole rows.
+
+        Examples
+        --------
+        >>> grid = Grid({"y": 8, "x": 10}, {"y": 1, "x": 2})
+        >>> [grid.longest_block(0, most) for most in (3, 7, 13)], grid.longest_block(3, 13)
+        ([3, 5, 10], 2)
+        """
+        length, row = 1, 1
+        for count in reversed(self.counts):
+            if start % row:
+                break
+            rows = min(most // row, count - start // row % count)
+            length = max(length, rows * row)
+            row *= count
+        return length
+
     def __iter__(self) -> Iterator[Ranges]:
         return (self.ranges(number) for number in range(len(self)))
 

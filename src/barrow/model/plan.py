@@ -108,7 +108,7 @@ class Plan:
         return prod(self.lengths.values()) * np.dtype(self.dtype).itemsize if self.dtype else 0
 
     def with_chunks(self, **chunks: int) -> "Plan":
-        """Return the plan with other chunks.
+        """Return the plan with other chunks; what is set by hand stays so during the run.
 
         Examples
         --------
@@ -123,7 +123,13 @@ class Plan:
                     f"'{dim}' cannot be cut: '{self.name}' can be cut along "
                     f"{', '.join(map(repr, self.cuttable)) or 'nothing'}."
                 )
-        changed = replace(self, chunks={**self.chunks, **chunks}, strides={}, stored_chunks={})
+        changed = replace(
+            self,
+            chunks={**self.chunks, **chunks},
+            strides={},
+            stored_chunks={},
+            options={**self.options, "may_resize": False},
+        )
         return replace(changed, chunks=changed.grid.chunk)
 
     def to_json(self) -> str:

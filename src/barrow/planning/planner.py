@@ -91,7 +91,7 @@ def make_plan(
         memory_bytes=memory_bytes,
         may_be_parallel=may_be_parallel,
     )
-    ranked = _Choice(target, cost, place).rank(layouts)
+    ranked = Choice(target, cost, place).rank(layouts)
     best = ranked[0]
     stored: Mapping[str, int] = {}
     if place == "store":
@@ -135,7 +135,7 @@ def step_names(target: Source) -> tuple[str, ...]:
     return (*step_names(target.read.inputs[0]), target.read.step.name)
 
 
-class _Choice:
+class Choice:
     """All candidates for one target: what each reads is computed once for all layouts."""
 
     def __init__(self, target: Source, cost: Cost, place: Place) -> None:
@@ -184,7 +184,7 @@ class _Choice:
             if not strided:
                 raise
             rungs = []
-        tried = [self._candidate(layout, rung) for rung in rungs]
+        tried = [self.candidate(layout, rung) for rung in rungs]
         if not self.cost.is_measured:
             return tried[-1] if tried else strided[-1]
         best = min([*tried, *strided], key=lambda candidate: candidate.seconds)
@@ -195,7 +195,7 @@ class _Choice:
             cuttable=self.cuttable,
             slots=layout.slots,
         )
-        other = self._candidate(layout, balanced, best.strides)
+        other = self.candidate(layout, balanced, best.strides)
         return min(best, other, key=lambda candidate: candidate.seconds)
 
     def _list_strides(self) -> list[Chunk]:
@@ -238,12 +238,13 @@ class _Choice:
             strides = {dim: min(size, chunk[dim]) for dim, size in best.items()}
             if strides == chunk:
                 continue
-            found = self._candidate(layout, chunk, strides)
+            found = self.candidate(layout, chunk, strides)
             if found.peak_bound > layout.budget_bytes:
                 return
             yield found
 
-    def _candidate(self, layout: Layout, chunk: Chunk, strides: Chunk | None = None) -> Candidate:
+    def candidate(self, layout: Layout, chunk: Chunk, strides: Chunk | None = None) -> Candidate:
+        """Return one way to do it with its predictions."""
         cost, target = self.cost, self.target
         n_chunks = count_chunks(target.lengths, chunk)
         share = prod(chunk.values()) / max(1, prod(target.lengths.values()))

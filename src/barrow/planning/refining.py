@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from barrow.model.cost import Cost
-from barrow.model.curve import Points
+from barrow.model.curve import Points, level_at
 
 # Sizes that differ by less are the same point of a curve.
 SAME_SIZE = 1.25
@@ -57,6 +57,29 @@ def refine(cost: Cost, seen: Measured, weight: float = 0.5) -> Cost:
             rate = spent / size / slowdown
             changes[name] = (1 - weight) * getattr(cost, name) + weight * rate
     return replace(cost, **changes)  # type: ignore[arg-type]
+
+
+def rescale(cost: Cost, ratios: Points) -> Cost:
+    """Return the cost with its times corrected at some sizes, and in between and beyond.
+
+    What was slower or faster than it should be at one size is taken to be so at
+    others: the shape of the curve is what measuring it once has taught.
+
+    Parameters
+    ----------
+    ratios
+        Items, and how many times longer the function takes than the cost says.
+
+    Examples
+    --------
+    >>> cost = Cost(points=((1000, 0.1), (100_000, 10.0)))
+    >>> rescale(cost, ((1000, 0.5),)).points
+    ((1000, 0.05), (100000, 5.0))
+    """
+    points: Points = tuple((n, seconds * level_at(ratios, n)) for n, seconds in cost.points)
+    for items, ratio in ratios:
+        points = _put(points, items, cost.seconds(items) * ratio)
+    return replace(cost, points=points)
 
 
 def _put(points: Points, items: int, value: float) -> Points:

@@ -15,14 +15,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 COMMIT_SECONDS = 0.5
 
 _SCHEMA = """
 create table if not exists run (name text primary key, value text) without rowid;
 create table if not exists task (
     chunk integer primary key,       -- number in the plan's grid
-    worker text not null,            -- process/thread
     started real not null,           -- seconds since the epoch
     read_seconds real not null,
     compute_seconds real not null,
@@ -30,9 +29,21 @@ create table if not exists task (
     cpu_seconds real not null,
     read_bytes integer not null,
     written_bytes integer not null,
+    cells integer not null,          -- chunks computed in the same call: times and bytes above
+                                     -- are an equal share
+    peak_bytes integer not null,     -- most the process held during the call, above what it held
+                                     -- before its first task; of all its threads together
+    worker text not null,            -- process/thread
     resident_bytes integer not null  -- of the process, just after
 );
+create table if not exists event (
+    time real not null,              -- seconds since the epoch
+    kind text not null,
+    message text not null,           -- a sentence for people
+    details text not null            -- JSON: its numbers
+);
 """
+_TABLES = ("run", "task", "event")
 
 
 class RecordWriter:
@@ -45,9 +56,9 @@ class RecordWriter:
     >>> folder = Path(tempfile.mkdtemp())
     >>> with RecordWriter(folder / "record.sqlite") as record:
     ...     record.describe({"step": "denoise"})
-    ...     record.note_chunks("17/main", 2**20, [(4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 800)])
+    ...     record.note_chunks("17/main", 2**20, [(4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 800, 2, 0)])
     ...     record.finished_chunks()
-    {4}
+    {4, 5}
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,6 +66,10 @@ class RecordWriter:
         self._db = sqlite3.connect(path, check_same_thread=False)
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
+        if self._schema() != SCHEMA_VERSION:
+            # What another version has begun cannot be taken up: it is done again.
+            for table in _TABLES:
+                self._db.execute(f"drop table if exists {table}")
         self._db.executescript(_SCHEMA)
         self._committed = time.monotonic()
         self.describe({"schema": SCHEMA_VERSION})
@@ -69,14 +84,27 @@ class RecordWriter:
         self._db.commit()
 
     def note_chunks(self, worker: str, resident_bytes: int, chunks: Iterable[Any]) -> None:
-        """Note chunks whose results are safe: tuples of number, start and measurements."""
+        """Note chunks whose results are safe: tuples in the order of the table.
+
+        A tuple that stands for several chunks becomes a row for each of them.
+        """
         self._db.executemany(
-            "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(c[0], worker, *c[1:], resident_bytes) for c in chunks],
+            "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*row, worker, resident_bytes)
+                for chunk in chunks
+                for row in ((chunk,) if chunk[8] == 1 else _share_out(*chunk))
+            ],
         )
         if time.monotonic() - self._committed > COMMIT_SECONDS:
             self._db.commit()
             self._committed = time.monotonic()
+
+    def note_event(self, kind: str, message: str, details: Mapping[str, Any]) -> None:
+        """Note that something happened to the run as a whole."""
+        row = (time.time(), kind, message, json.dumps(details))
+        self._db.execute("insert into event values (?, ?, ?, ?)", row)
+        self._db.commit()
 
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
@@ -87,9 +115,19 @@ class RecordWriter:
         names = "read_seconds compute_seconds write_seconds cpu_seconds read_bytes written_bytes"
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in names.split())
         row = self._db.execute(
-            f"select count(*), {sums}, coalesce(max(resident_bytes), 0) from task"
+            f"select count(*), {sums}, coalesce(max(resident_bytes), 0), "
+            "coalesce(max(peak_bytes), 0) from task"
         ).fetchone()
-        return dict(zip(["chunks", *names.split(), "peak_resident_bytes"], row, strict=True))
+        most = ["peak_resident_bytes", "peak_task_bytes"]
+        return dict(zip(["chunks", *names.split(), *most], row, strict=True))
+
+    def _schema(self) -> int | None:
+        """Return the version that wrote what is in the file; None if it is new."""
+        try:
+            rows = self._db.execute("select value from run where name = 'schema'").fetchall()
+        except sqlite3.OperationalError:
+            return None
+        return int(rows[0][0]) if rows else None
 
     def close(self) -> None:
         """Write the rest and close the file."""
@@ -101,6 +139,17 @@ class RecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _share_out(number: int, started: float, *measured: float) -> Iterable[tuple[float, ...]]:
+    """Yield a row for each of the chunks that one call has done."""
+    *seconds, read_bytes, written_bytes, cells, peak_bytes = measured
+    cells = int(cells)
+    shares = [spent / cells for spent in seconds]
+    for index in range(cells):
+        # What cannot be divided goes to the first ones: sums stay exact.
+        counts = [(int(size) + cells - 1 - index) // cells for size in (read_bytes, written_bytes)]
+        yield (number + index, started, *shares, *counts, cells, peak_bytes)
 
 
 def describe_environment() -> dict[str, Any]:

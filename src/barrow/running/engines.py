@@ -1,29 +1,29 @@
 """Three engines with one face: in line, threads of this process, a Dask client.
 
-An engine takes batches of chunks and gives back reports in the order in which
+An engine takes batches of units and gives back reports in the order in which
 they end. It decides nothing.
 """
 
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
 from barrow.errors import ClusterError, TravelError
+from barrow.running.backlog import Batch
 from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work, perform
 
 
 class Engine(Protocol):
-    """Runs batches of chunks."""
+    """Runs batches of units."""
 
     window: int
     """How many batches to hand in ahead."""
     batch_seconds: float
     """How long a batch should last so that handing it in costs little."""
 
-    def submit(self, numbers: Sequence[int]) -> None:
-        """Hand in some chunks."""
+    def submit(self, batch: Batch) -> None:
+        """Hand in some units."""
 
     def collect(self) -> list[TaskReport]:
         """Wait until something ends and return it; an error is raised."""
@@ -40,11 +40,11 @@ class InlineEngine:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._waiting: deque[list[int]] = deque()
+        self._waiting: deque[Batch] = deque()
 
-    def submit(self, numbers: Sequence[int]) -> None:
-        """Hand in some chunks."""
-        self._waiting.append(list(numbers))
+    def submit(self, batch: Batch) -> None:
+        """Hand in some units."""
+        self._waiting.append(batch)
 
     def collect(self) -> list[TaskReport]:
         """Run the oldest batch."""
@@ -66,9 +66,9 @@ class ThreadEngine:
         self._futures: set[Future[TaskReport]] = set()
         self.window = 2 * threads
 
-    def submit(self, numbers: Sequence[int]) -> None:
-        """Hand in some chunks."""
-        self._futures.add(self._pool.submit(perform, self._work, list(numbers)))
+    def submit(self, batch: Batch) -> None:
+        """Hand in some units."""
+        self._futures.add(self._pool.submit(perform, self._work, batch))
 
     def collect(self) -> list[TaskReport]:
         """Wait for the next batches to end."""
@@ -113,13 +113,13 @@ class DaskEngine:
             if (error := check.exception()) is not None:
                 raise _explain(error, self._name)
 
-    def submit(self, numbers: Sequence[int]) -> None:
-        """Hand in some chunks."""
+    def submit(self, batch: Batch) -> None:
+        """Hand in some units."""
         future = self._client.submit(
             perform_parcel,
             self._parcel,
-            list(numbers),
-            self._work.narrowed(numbers),
+            batch,
+            self._work.narrowed(batch.units),
             key=(self._key, self._count),
             retries=0,
         )

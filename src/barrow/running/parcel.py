@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 
 from barrow.errors import TravelError
+from barrow.running.backlog import Batch
 from barrow.running.task import TaskReport, Work, perform
 
 _opened: "OrderedDict[str, Work]" = OrderedDict()
@@ -64,9 +65,9 @@ def pack(work: Work, name: str) -> Parcel:
     return Parcel(uuid.uuid4().hex, content)
 
 
-def perform_parcel(parcel: Parcel, numbers: list[int], readers: Any) -> TaskReport:
-    """Do some chunks of packed work: what a Dask worker runs."""
-    return perform(parcel.open(), numbers, readers)
+def perform_parcel(parcel: Parcel, batch: Batch, readers: Any) -> TaskReport:
+    """Do some units of packed work: what a Dask worker runs."""
+    return perform(parcel.open(), batch, readers)
 
 
 def check_parcel(parcel: Parcel) -> None:

@@ -34,7 +34,7 @@ class Progress:
 
     def update(self, report: TaskReport) -> None:
         """Take in a report, and show it if it is time."""
-        self._done += len(report.chunks)
+        self._done += report.n_cells
         self._memory[report.worker.partition("/")[0]] = report.resident_bytes
         if self._quiet:
             return

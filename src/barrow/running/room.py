@@ -1,15 +1,16 @@
-"""The engine room: hand chunks to an engine through a rolling window.
+"""The engine room: hand a backlog to an engine through a rolling window.
 
 A million chunks are never listed, submitted or remembered at once: as some end,
 the next are handed in, several at a time when they are short.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
+from barrow.running.backlog import Backlog
 from barrow.running.engines import Engine
 from barrow.running.fold import Fold
-from barrow.running.task import TaskReport, batches
+from barrow.running.task import TaskReport
 
 LARGEST_BATCH = 4096
 # The end of a run is shared out evenly: the last batches are small.
@@ -18,22 +19,20 @@ BATCHES_LEFT_PER_SLOT = 4
 
 def run_chunks(
     engine: Engine,
-    numbers: Iterator[int],
+    backlog: Backlog,
     *,
-    total: int,
     slots: int,
     chunk_seconds: float,
     on_report: Callable[[TaskReport], None],
     combine: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
-    """Run the chunks of these numbers and return the total of a reduction.
+    """Run the chunks of a backlog and return the total of a reduction.
 
     Parameters
     ----------
-    numbers
-        The chunks still to do.
-    total
-        How many these are.
+    backlog
+        The chunks still to do. Whoever takes the reports may cut it anew: what is
+        handed out later follows.
     slots
         Tasks that run at once.
     chunk_seconds
@@ -43,14 +42,13 @@ def run_chunks(
     """
     fold = Fold(combine) if combine is not None else None
     pace = _Pace(chunk_seconds)
-    left, in_flight = total, 0
+    in_flight = 0
     try:
-        while left or in_flight:
-            while left and in_flight < engine.window:
-                size = choose_batch(pace.seconds, engine.batch_seconds, left, slots)
-                batch = batches(numbers, size)
-                engine.submit(batch)
-                left -= len(batch)
+        while backlog.left or in_flight:
+            while backlog.left and in_flight < engine.window:
+                unit_seconds = pace.seconds * backlog.cells
+                size = choose_batch(unit_seconds, engine.batch_seconds, backlog.units_left, slots)
+                engine.submit(backlog.take(size))
                 in_flight += 1
             for report in engine.collect():
                 in_flight -= 1
@@ -63,8 +61,8 @@ def run_chunks(
     return fold.result() if fold is not None else None
 
 
-def choose_batch(chunk_seconds: float, batch_seconds: float, left: int, slots: int) -> int:
-    """Return how many chunks travel together.
+def choose_batch(unit_seconds: float, batch_seconds: float, left: int, slots: int) -> int:
+    """Return how many units travel together.
 
     Examples
     --------
@@ -75,9 +73,9 @@ def choose_batch(chunk_seconds: float, batch_seconds: float, left: int, slots: i
     >>> choose_batch(3.0, batch_seconds=0.1, left=10_000, slots=2)
     1
     """
-    if chunk_seconds <= 0:
+    if unit_seconds <= 0:
         return 1
-    wanted = int(batch_seconds / chunk_seconds)
+    wanted = int(batch_seconds / unit_seconds)
     fair = left // (BATCHES_LEFT_PER_SLOT * slots)
     return max(1, min(wanted, fair, LARGEST_BATCH))
 
@@ -90,5 +88,5 @@ class _Pace:
 
     def learn(self, report: TaskReport) -> None:
         spent = sum(c.read_seconds + c.compute_seconds + c.write_seconds for c in report.chunks)
-        seen = spent / max(1, len(report.chunks))
+        seen = spent / max(1, report.n_cells)
         self.seconds = seen if self.seconds <= 0 else 0.7 * self.seconds + 0.3 * seen

@@ -47,14 +47,17 @@ class ZarrSink:
     """A Zarr store that every worker can reach."""
 
     path: str
+    run: int = 0
+    """Differs from run to run: an array that was opened for an earlier one may have had other
+    chunks."""
 
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
         """Put one block into its place."""
-        _open(self.path)[tuple(slice(start, stop) for start, stop in ranges)] = block
+        _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
 
 
 @lru_cache(maxsize=8)
-def _open(path: str) -> Any:
+def _open(path: str, run: int) -> Any:  # noqa: ARG001 - part of what is remembered
     import zarr
 
     return zarr.open_array(path, mode="r+")

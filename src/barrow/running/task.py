@@ -1,10 +1,11 @@
-"""A task: a few chunks, read, computed, written, and summed up in a few numbers."""
+"""A task: a few units, read, computed, written, and summed up in a few numbers."""
 
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,11 @@ from barrow.model.applied import Apply, leaf_ranges, leaves, rebind
 from barrow.model.grid import Grid
 from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
+from barrow.running.backlog import Batch
 from barrow.running.fold import Fold, Node
+from barrow.running.memory import PeakGauge, resident_bytes
 from barrow.running.sinks import Sink
+from barrow.running.strides import read_in_strides
 from barrow.shared import Ranges
 
 
@@ -26,15 +30,22 @@ class Work:
     grid: Grid
     sink: Sink | None
     """None for a reduction."""
+    strides: Mapping[str, int] = field(default_factory=dict)
+    """Blocks in which a task walks its chunk; empty when it takes it all at once."""
 
-    def narrowed(self, numbers: Sequence[int]) -> list[tuple[Reader, ...]] | None:
-        """Return readers that must travel with these chunks; None if none must."""
+    @cached_property
+    def base_bytes(self) -> int:
+        """What this process held before its first task of this work."""
+        return resident_bytes()
+
+    def narrowed(self, units: Sequence[range]) -> list[tuple[Reader, ...]] | None:
+        """Return readers that must travel with these units; None if none must."""
         below = leaves(self.target)
         if not any(leaf.read.is_heavy for leaf in below):
             return None
         found = []
-        for number in numbers:
-            blocks = leaf_ranges(self.target, self.grid.ranges(number))
+        for unit in units:
+            blocks = leaf_ranges(self.target, self.grid.block(unit))
             found.append(
                 tuple(leaf.read.only(block) for leaf, block in zip(below, blocks, strict=True))
             )
@@ -52,9 +63,10 @@ class Work:
 
 
 class ChunkReport(NamedTuple):
-    """What is kept of one chunk."""
+    """What is kept of one chunk, or of several that were computed in one call."""
 
     number: int
+    """Of the first chunk."""
     started: float
     """Seconds since the epoch."""
     read_seconds: float
@@ -63,6 +75,10 @@ class ChunkReport(NamedTuple):
     cpu_seconds: float
     read_bytes: int
     written_bytes: int
+    cells: int = 1
+    """How many chunks it were."""
+    peak_bytes: int = 0
+    """Most memory the process held meanwhile, above what it held before its first task."""
 
 
 @dataclass(frozen=True)
@@ -75,57 +91,77 @@ class TaskReport:
     chunks: list[ChunkReport]
     parts: list[tuple[Node, Any]] = field(default_factory=list)
 
+    @property
+    def n_cells(self) -> int:
+        """How many chunks of the grid were done."""
+        return sum(chunk.cells for chunk in self.chunks)
+
 
 def perform(
-    work: Work, numbers: Sequence[int], readers: Sequence[tuple[Reader, ...]] | None = None
+    work: Work, batch: Batch, readers: Sequence[tuple[Reader, ...]] | None = None
 ) -> TaskReport:
-    """Do some chunks, one after the other."""
+    """Do some units, one after the other."""
     combine = _combine_of(work.target)
     fold = Fold(combine) if combine is not None else None
+    strides = work.strides if batch.strides is None else batch.strides
     meter = Meter()
     target = metered(work.target, meter)
-    reports = []
-    for index, number in enumerate(numbers):
-        if readers is not None:
-            target = metered(work.target, meter, iter(readers[index]))
-        reports.append(_perform_one(work, target, meter, number, fold))
+    reports: list[ChunkReport] = []
+    short: list[tuple[Any, ...]] = []
+    with PeakGauge(work.base_bytes) as gauge:
+        for index, unit in enumerate(batch.units):
+            if readers is not None:
+                target = metered(work.target, meter, iter(readers[index]))
+            if fold is not None:
+                short.append(_add_one(work, target, meter, unit, fold))
+            else:
+                short.append(_write_one(work, target, meter, unit, strides))
+            if gauge.is_due or index == len(batch.units) - 1:
+                peak = gauge.read()
+                reports += [ChunkReport._make((*measured, peak)) for measured in short]
+                short.clear()
     return TaskReport(
         worker=f"{os.getpid()}/{threading.current_thread().name}",
-        resident_bytes=resident_bytes(),
+        resident_bytes=gauge.resident_bytes,
         chunks=reports,
         parts=fold.parts() if fold is not None else [],
     )
 
 
-def _perform_one(
-    work: Work, target: Source, meter: Meter, number: int, fold: Fold | None
-) -> ChunkReport:
-    started, cpu = time.time(), time.thread_time()
+def _write_one(
+    work: Work, target: Source, meter: Meter, unit: range, strides: Mapping[str, int]
+) -> tuple[Any, ...]:
+    """Compute one unit of a map and put it into its place; return its report but the peak."""
+    assert work.sink is not None
+    started, cpu, begin = time.time(), time.thread_time(), time.perf_counter()
     meter.reset()
-    ranges = work.grid.ranges(number)
-    begin = time.perf_counter()
-    written = 0
-    if fold is not None:
-        assert isinstance(target.read, Apply)
-        fold.add((0, number), target.read.value(ranges))
-        computed = time.perf_counter()
-    else:
-        assert work.sink is not None
-        block = target.read(ranges)
-        computed = time.perf_counter()
-        work.sink.write(ranges, block)
-        written = block.nbytes
-    end = time.perf_counter()
-    return ChunkReport(
-        number=number,
-        started=started,
-        read_seconds=meter.seconds,
-        compute_seconds=computed - begin - meter.seconds,
-        write_seconds=end - computed,
-        cpu_seconds=time.thread_time() - cpu,
-        read_bytes=meter.bytes,
-        written_bytes=written,
+    ranges = work.grid.block(unit)
+    block = read_in_strides(target, ranges, strides) if strides else target.read(ranges)
+    computed = time.perf_counter()
+    work.sink.write(ranges, block)
+    return (
+        unit.start,
+        started,
+        meter.seconds,
+        computed - begin - meter.seconds,
+        time.perf_counter() - computed,
+        time.thread_time() - cpu,
+        meter.bytes,
+        block.nbytes,
+        len(unit),
     )
+
+
+def _add_one(work: Work, target: Source, meter: Meter, unit: range, fold: Fold) -> tuple[Any, ...]:
+    """Compute one chunk of a reduction and add it up; return its report but the peak."""
+    assert isinstance(target.read, Apply)
+    # The last digits of a total depend on the chunks, so these are never put together.
+    (number,) = unit
+    started, cpu, begin = time.time(), time.thread_time(), time.perf_counter()
+    meter.reset()
+    fold.add((0, number), target.read.value(work.grid.ranges(number)))
+    spent = time.perf_counter() - begin - meter.seconds
+    return number, started, meter.seconds, spent, 0.0, time.thread_time() - cpu, meter.bytes, 0, 1
 
 
 def _combine_of(target: Source) -> Any:
@@ -137,33 +173,3 @@ class _Left(Reader):
 
     def __call__(self, ranges: Ranges) -> np.ndarray:
         raise AssertionError(f"the reader for {ranges} did not come with its task")
-
-
-def resident_bytes() -> int:
-    """Return the memory that this process holds now."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * _PAGE_BYTES
-    except OSError:
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)
-
-
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-
-
-def batches(numbers: Iterator[int], size: int) -> list[int]:
-    """Return the next few numbers.
-
-    Examples
-    --------
-    >>> batches(iter(range(5)), 3)
-    [0, 1, 2]
-    """
-    found = []
-    for number in numbers:
-        found.append(number)
-        if len(found) == size:
-            break
-    return found

@@ -16,6 +16,8 @@ import threading
 import time
 from typing import Any
 
+from barrow.ownership import claim_process
+
 GRACE_SECONDS = 1.0
 """Time for an orderly end; after it the process ends as it is."""
 
@@ -25,6 +27,8 @@ def main(scheduler: str, text: str) -> int:
     lifeline = _take_lifeline()
     _end_with_parent()
     options = json.loads(text)
+    if options["nthreads"] == 1:
+        claim_process()
     _restore_environment("PYTHONPATH", options.pop("pythonpath"))
     return asyncio.run(serve(scheduler, options, lifeline))
 
