@@ -91,12 +91,15 @@ def list_layouts(
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
     room = max(1, memory - held_bytes)
 
-    def layout(engine: Engine, workers: int, threads: int, budget: int, **crowd: float) -> Layout:
-        start = START_SECONDS[engine]
-        if engine in ("processes", "dask"):
-            start += cost.startup_seconds
-        return Layout(
-            engine, workers, threads, memory, max(1, budget), start, CHUNK_SECONDS[engine], **crowd
+    def layout(engine: Engine, workers: int, threads: int, budget: int) -> Layout:
+        return make_layout(
+            engine,
+            workers,
+            threads,
+            cost=cost,
+            site=site,
+            memory_bytes=memory,
+            budget_bytes=budget,
         )
 
     inline = layout("inline", 1, 1, room)
@@ -107,27 +110,46 @@ def list_layouts(
         if memory_bytes is not None and site.is_local:
             limit = min(limit, room // max(1, site.workers))
         budget = task_budget(limit, site.threads)
-        # What is known of threads disturbing each other was measured on this machine.
-        together = site.workers * site.threads if site.is_local else site.threads
-        others = max(1, machine.cores - 1)
-        return [
-            layout(
-                "dask",
-                site.workers,
-                site.threads,
-                budget,
-                crowding=min(1.0, (together - 1) / others),
-                tasks_per_core=max(1.0, together / machine.cores) if site.is_local else 1.0,
-            )
-        ]
+        return [layout("dask", site.workers, site.threads, budget)]
     cores = machine.cores
     if cores == 1 or not cost.is_measured:
         return [inline]
-    layouts = [inline, layout("threads", 1, cores, room // cores, crowding=1.0)]
+    layouts = [inline, layout("threads", 1, cores, room // cores)]
     if room // cores > 2 * WORKER_BYTES:
         budget = task_budget(room // cores, 1)
-        layouts.append(layout("processes", cores, 1, budget, crowding=1.0))
+        layouts.append(layout("processes", cores, 1, budget))
     return layouts
+
+
+def make_layout(
+    engine: Engine,
+    workers: int,
+    threads: int,
+    *,
+    cost: Cost,
+    site: Site,
+    memory_bytes: int,
+    budget_bytes: int,
+) -> Layout:
+    """Return so many workers at a site, with what they cost and how they disturb each other."""
+    start = START_SECONDS[engine]
+    if engine in ("processes", "dask"):
+        start += cost.startup_seconds
+    # What is known of tasks disturbing each other was measured on this machine.
+    is_here = engine != "dask" or site.is_local
+    together = workers * threads if is_here else threads
+    cores = site.machine.cores
+    return Layout(
+        engine,
+        workers,
+        threads,
+        memory_bytes,
+        max(1, budget_bytes),
+        start,
+        CHUNK_SECONDS[engine],
+        crowding=min(1.0, (together - 1) / max(1, cores - 1)),
+        tasks_per_core=max(1.0, together / cores) if is_here else 1.0,
+    )
 
 
 def task_budget(limit_bytes: int, threads: int) -> int:
