@@ -173,6 +173,15 @@ def test_a_pipeline_in_stages_may_end_in_a_reduction(movie, runs):
     assert (run.folder / "plan.json").exists()
 
 
+@pytest.mark.parametrize("memory", [None, "500MB"])
+def test_stages_run_on_a_cluster_as_well(movie, local_cluster, memory):
+    plan = barrow.plan(steps(level, order), movie, memory=memory)
+    assert [stage.engine for stage in plan.stages] == ["dask", "dask"]
+    first = replace(plan.before[0], result="store" if memory else "memory", stored_chunks={})
+    run = barrow.run(replace(plan, before=(first,)), quiet=True)
+    np.testing.assert_array_equal(run.result, order(level(MOVIE)))
+
+
 def test_labels_come_through_all_stages(strict):
     frames = np.arange(FRAMES) / 30
     image = xarray.DataArray(MOVIE, dims=DIMS, coords={"frame": frames}, name="movie")
@@ -319,3 +328,35 @@ def test_a_plan_that_does_not_fit_is_one_error_and_leaves_nothing(tmp_path):
     with pytest.raises(InputError, match="a plan is run as it is"):
         barrow.run(plan, like=plan)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_stage_is_taken_up_where_it_was(movie, tmp_path):
+    log, barrier = tmp_path / "log", tmp_path / "barrier"
+
+    def careful(x):
+        if barrier.exists() and len(log.read_text()) == 3:
+            raise OSError("no more")
+        with open(log, "a") as file:
+            file.write("x")
+        return np.sort(x, axis=0)
+
+    pipeline = [*steps(level), barrow.Step(careful, whole=("frame",))]
+    plan = barrow.plan(pipeline, movie, to=tmp_path / "out.zarr", cluster=False)
+    # Chunks that are thought to be slow are noted one by one.
+    plan = replace(plan.with_chunks(height=8, width=WIDTH), seconds=1000.0)
+    log.write_text("")
+    barrier.touch()
+    with pytest.raises(OSError, match="no more"):
+        barrow.run(plan, quiet=True)
+    barrier.unlink()
+    run = barrow.run(plan, quiet=True)
+    assert run.metrics["chunks_found"] == 3
+    assert len(log.read_text()) == HEIGHT // 8
+    np.testing.assert_array_equal(run.result[...], order(level(MOVIE)))
+
+
+def test_the_next_stage_is_measured_again_on_what_is_really_there(movie):
+    plan = barrow.plan(steps(level, order), movie, cluster=False)
+    run = barrow.run(plan, quiet=True)
+    assert run.plan.before[0].cost == plan.before[0].cost
+    assert run.plan.cost != plan.cost

@@ -116,6 +116,15 @@ def test_storage_chunks_follow_chunks_that_were_changed_by_hand():
     assert divides(again.stored_chunks, again.chunks, again.lengths)
 
 
+def test_strides_are_kept_where_the_data_can_be_cut():
+    like = replace(plan(), chunks={"y": 100, "x": 10_000}, strides={"y": 10, "x": 50})
+    assert reuse_plan(like, target(), HERE).strides == {"y": 10, "x": 50}
+    whole = reuse_plan(like, target(whole=("x",)), HERE)
+    assert whole.strides == {"y": 10, "x": 10_000}
+    none = replace(like, strides={"y": 500})
+    assert reuse_plan(none, target(), HERE).strides == {}
+
+
 def test_a_plan_for_a_cluster_needs_one():
     like = replace(plan(), engine="dask", workers=4, threads=1)
     assert "there is none" in list_misfits(like, target(), HERE)[0]

@@ -65,9 +65,7 @@ def reuse_plan(like: Plan, target: Source, here: Here) -> Plan:
         raise InputError(join_misfits(like, misfits))
     place = _place(like, target, here)
     chunk = _fit_chunk(like, target)
-    strides = {
-        dim: min(size, chunk[dim]) for dim, size in like.strides.items() if like.strides != chunk
-    }
+    strides = _fit_strides(like, target, chunk)
     stored = _fit_stored(like, target, here, chunk) if place == "store" else {}
     cost = replace(like.cost, probing_seconds=0.0)
     held = target.nbytes if place == "memory" else 0
@@ -203,6 +201,16 @@ def _fit_chunk(like: Plan, target: Source) -> dict[str, int]:
     cuttable = cuttable_dims(target)
     kept = {dim: size for dim, size in like.grid.chunk.items() if dim in cuttable}
     return dict(Grid(target.lengths, kept).chunk)
+
+
+def _fit_strides(like: Plan, target: Source, chunk: Mapping[str, int]) -> dict[str, int]:
+    """Return the strides of the plan; none if they are as long as the chunk itself."""
+    cuttable = cuttable_dims(target)
+    strides = {
+        dim: min(size, like.strides.get(dim, size)) if dim in cuttable else size
+        for dim, size in chunk.items()
+    }
+    return {} if strides == chunk else strides
 
 
 def _fit_stored(
