@@ -14,6 +14,7 @@ ROWS = [
     {"cli"},
     {"fields"},
     {"api"},
+    {"pipelines"},
     {"composing", "executing"},
     {"remembering"},
     {

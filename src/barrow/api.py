@@ -15,18 +15,15 @@ from barrow.composing import (
     as_steps,
     check_options,
     find_site,
-    fuse,
-    is_worth_fusing,
     open_all,
-    plan_steps,
-    plan_target,
 )
 from barrow.errors import InputError
-from barrow.executing import execute
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
+from barrow.pipelines import plan_alike, plan_pipeline, run_pipeline
 from barrow.sources.opening import open_source
 
 
@@ -66,6 +63,7 @@ def plan(
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
     combine: Callable[[Any, Any], Any] | None = None,
+    like: Plan | str | PathLike[str] | None = None,
 ) -> Plan:
     """Measure a function on a little of the data and plan how to run it on all.
 
@@ -73,7 +71,18 @@ def plan(
     has been measured before on data of this kind. Print the plan to see chunks,
     workers, predicted time and memory, and the reasons; run it with
     :func:`barrow.run`. The arguments are those of :func:`barrow.map`, and
-    ``combine`` for a reduction; ``func`` may be a list of steps.
+    ``combine`` for a reduction.
+
+    ``func`` may be a list of steps. Where a step needs other chunks than those
+    before it, the plan has stages: ``plan.before`` are those that run first, each a
+    plan of its own; what lies between them is kept only as long as it is needed.
+
+    Parameters
+    ----------
+    like
+        A plan, or the path of a saved one, whose chunks, workers and cost are used
+        instead of measuring. Lengths may differ; what does not fit the steps, the
+        data or this machine is one error.
 
     Examples
     --------
@@ -87,8 +96,9 @@ def plan(
     options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory, "cluster": cluster}
     inputs = open_all(sources)
     check_options(options)
+    model = _open_plan(like)
     with find_site(cluster) as (site, _):
-        return plan_steps(steps, inputs, site, options)
+        return _plan_steps(steps, inputs, site, options, model)
 
 
 def run(
@@ -100,6 +110,7 @@ def run(
     cluster: Any = None,
     resume: bool = True,
     quiet: bool = False,
+    like: Plan | str | PathLike[str] | None = None,
 ) -> Run:
     """Run a plan, a step, or a pipeline of steps.
 
@@ -108,11 +119,18 @@ def run(
     work
         A plan made by :func:`barrow.plan`; or steps, applied one after the
         other. Steps that can be cut alike are fused: what lies between them is
-        never stored.
+        never stored. Otherwise they run in stages, with a result in between.
     sources
         What the first step reads; none for a plan.
     folder
         Where to keep plan, record and numbers of the run.
+    like
+        For steps: a plan, or the path of a saved one, to use instead of measuring.
+
+    Returns
+    -------
+    Run
+        Its ``plan`` shows what was measured beside what was predicted.
 
     Examples
     --------
@@ -124,9 +142,11 @@ def run(
     """
     given = {"to": to, "folder": folder, "resume": resume, "quiet": quiet}
     if isinstance(work, Plan):
+        if like is not None:
+            raise InputError("like= is for steps and data; a plan is run as it is.")
         return _run_plan(work, sources, {k: v for k, v in given.items() if v}, cluster, memory)
     steps = as_steps(work)
-    return _run_steps(steps, open_all(sources), {**given, "memory": memory}, cluster)
+    return _run_steps(steps, open_all(sources), {**given, "memory": memory}, cluster, like)
 
 
 def map(
@@ -142,6 +162,7 @@ def map(
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
+    like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to data of any size and put its answers together.
 
@@ -188,6 +209,9 @@ def map(
         Show no progress.
     kwargs
         Keyword arguments for the function.
+    like
+        A plan, or the path of a saved one, to use instead of measuring: for the
+        same function on other data of the same kind. See :func:`barrow.plan`.
 
     Returns
     -------
@@ -205,7 +229,7 @@ def map(
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, None)
     options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory}
-    return _run_steps(steps, open_all(sources), options, cluster).result
+    return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
 def reduce(
@@ -220,6 +244,7 @@ def reduce(
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
+    like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to every chunk of the data and add its answers up.
 
@@ -245,7 +270,7 @@ def reduce(
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, combine)
     options = {"quiet": quiet, "memory": memory}
-    return _run_steps(steps, open_all(sources), options, cluster).result
+    return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
 def cluster(
@@ -279,22 +304,31 @@ def cluster(
     return open_cluster(where, workers=workers, threads=threads, memory=memory)
 
 
+def _plan_steps(
+    steps: Sequence[Step],
+    inputs: Sequence[Source],
+    site: Site,
+    options: Mapping[str, Any],
+    like: Plan | None,
+) -> Plan:
+    if like is None:
+        return plan_pipeline(steps, inputs, site, options)
+    return plan_alike(steps, inputs, site, options, like)
+
+
 def _run_steps(
-    steps: Sequence[Step], inputs: list[Source], options: dict[str, Any], cluster: Any
+    steps: Sequence[Step],
+    inputs: Sequence[Source],
+    options: dict[str, Any],
+    cluster: Any,
+    like: Any,
 ) -> Run:
-    """Fuse what can be fused, and store what lies between."""
+    """Plan and run: fuse what can be fused, and keep what lies between."""
     options = {**options, "cluster": cluster}
     check_options(options)
+    model = _open_plan(like)
     with find_site(cluster) as (site, handle):
-        target = fuse(steps[0], inputs)
-        for step in steps[1:]:
-            longer = fuse(step, [target])
-            if not is_worth_fusing(target, longer, site):
-                between = {"quiet": options.get("quiet", False), "cluster": cluster}
-                checkpoint = execute(plan_target(target, site, between), handle).result
-                longer = fuse(step, [open_source(checkpoint)])
-            target = longer
-        return execute(plan_target(target, site, options), handle)
+        return run_pipeline(_plan_steps(steps, inputs, site, options, model), site, handle)
 
 
 def _run_plan(
@@ -303,11 +337,25 @@ def _run_plan(
     if sources or given.target is None:
         raise InputError(
             "A plan runs with the function and the data it was made for. A plan that was read "
-            "from a file has lost them: make it again with barrow.plan."
+            "from a file has lost them: make it again with barrow.plan(func, data, like=plan)."
         )
     if memory is not None:
         raise InputError("memory= was decided when the plan was made: give it to barrow.plan.")
     cluster = cluster if cluster is not None else given.options.get("cluster")
-    given = replace(given, options={**given.options, **options})
-    with find_site(cluster if given.engine == "dask" else False) as (_, handle):
-        return execute(given, handle)
+    shown = {"quiet": True} if options.get("quiet") else {}
+    before = tuple(replace(s, options={**s.options, **shown}) for s in given.before)
+    given = replace(given, options={**given.options, **options}, before=before)
+    uses_dask = any(stage.engine == "dask" for stage in given.stages)
+    with find_site(cluster if uses_dask else False) as (site, handle):
+        return run_pipeline(given, site, handle)
+
+
+def _open_plan(like: Any) -> Plan | None:
+    """Return the plan that was given as it is or by its path, and check it in either case."""
+    if like is None:
+        return None
+    if isinstance(like, Plan):
+        return Plan.from_json(like.to_json(), where="like=")
+    if isinstance(like, (str, PathLike)):
+        return Plan.load(like)
+    raise InputError(f"like={like!r} is no plan. Give a barrow.Plan, or the path of a saved one.")

@@ -9,10 +9,11 @@ from barrow.errors import InputError
 from barrow.model.applied import Form, apply_step, join_lengths, leaves
 from barrow.model.cost import Cost
 from barrow.model.plan import Plan
-from barrow.model.reading import count_items
+from barrow.model.reading import block_at, count_block_bytes, count_items
 from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
+from barrow.planning.layout import MEMORY_SHARE
 from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
 from barrow.probing.costs import measure_cost
 from barrow.probing.probe import learn_form
@@ -35,6 +36,12 @@ Halo = Mapping[Any, int | tuple[int, int]]
 TINY_BYTES = 2**18
 # A step that would stop data of more than this share of the memory from being cut is not fused.
 FUSED_SHARE = 0.05
+# Nor is it if one task would have to read more than this, while others could do a part of it.
+FUSED_BYTES = 2**26
+# What is read for one measurement may take this share of what a task may use.
+SAMPLE_SHARE = 0.25
+# Where the smallest chunk is larger than this, parts of it are measured first.
+LARGE_GRAIN_BYTES = 2**22
 
 
 def as_steps(
@@ -129,36 +136,50 @@ def fuse(step: Step, inputs: Sequence[Source]) -> Source:
     return apply_step(step, inputs, form)
 
 
-def plan_steps(
-    steps: Sequence[Step], inputs: list[Source], site: Site, options: Mapping[str, Any]
+def plan_target(
+    target: Source,
+    site: Site,
+    options: Mapping[str, Any],
+    *,
+    held_bytes: int = 0,
+    least: Mapping[str, int] | None = None,
+    read_seconds_per_byte: float | None = None,
 ) -> Plan:
-    """Return the plan for steps that can all be fused."""
-    target = fuse(steps[0], inputs)
-    for step in steps[1:]:
-        longer = fuse(step, [target])
-        if not is_worth_fusing(target, longer, site):
-            raise InputError(
-                f"'{step.name}' needs other chunks than '{target.name}', so there is no single "
-                "plan. barrow.run does both, with the result in between stored; or plan each."
-            )
-        target = longer
-    return plan_target(target, site, options)
+    """Return the plan for a chain of steps, after measuring it if its cost is not known.
 
-
-def plan_target(target: Source, site: Site, options: Mapping[str, Any]) -> Plan:
-    """Return the plan for a chain of steps, after measuring it if its cost is not known."""
-    memory = options.get("memory")
+    Parameters
+    ----------
+    held_bytes
+        Memory that the result of an earlier stage takes meanwhile.
+    least
+        How long chunks should be at least.
+    read_seconds_per_byte
+        Where it is known, and cannot be measured yet.
+    """
     known = _measure(target, site, options)
+    cost = known.cost
+    if read_seconds_per_byte is not None:
+        cost = replace(cost, read_seconds_per_byte=read_seconds_per_byte)
     made = make_plan(
         target,
-        cost=known.cost,
+        cost=cost,
         site=site,
-        memory_bytes=None if memory is None else parse_bytes(memory),
+        memory_bytes=find_memory(site, options, held_bytes),
         wants_store=options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
+        least=least,
     )
     reasons = (*made.reasons, *known.reasons)
     return replace(made, options=options, reasons=reasons, cost_key=known.key)
+
+
+def find_memory(site: Site, options: Mapping[str, Any], held_bytes: int = 0) -> int | None:
+    """Return the memory that the user allows, less what is held; None for the usual share."""
+    memory = options.get("memory")
+    if memory is None and not held_bytes:
+        return None
+    allowed = int(MEMORY_SHARE * site.machine.available_bytes)
+    return max(1, (allowed if memory is None else parse_bytes(memory)) - held_bytes)
 
 
 @dataclass(frozen=True)
@@ -187,7 +208,7 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     entry = question.recall()
     if entry is not None and entry.cost is not None:
         return _Known(entry.cost, question.key, (describe_source_of(entry),))
-    samples = choose_samples(target, list_rungs(target))
+    samples = choose_samples(target, _small_rungs(target, available // cores))
     with doubting(target, key=question.key):
         cost = measure_cost(
             target,
@@ -201,7 +222,24 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     return _Known(cost, question.key)
 
 
-def is_worth_fusing(target: Source, longer: Source, site: Site) -> bool:
+def _small_rungs(target: Source, budget_bytes: int) -> list[dict[str, int]]:
+    """Return the chunks that can be measured without taking more than a run may."""
+
+    def size(rung: Mapping[str, int]) -> int:
+        return count_block_bytes(target, block_at(target, rung, 0.5))
+
+    rungs = list_rungs(target)
+    if (first := size(rungs[0])) > LARGE_GRAIN_BYTES:
+        # What was read beyond the block is known, so parts of storage chunks tell the time as well.
+        parts = list_rungs(replace(target, grain={}))
+        rungs = [*(rung for rung in parts if size(rung) < first), *rungs]
+    return [rung for rung in rungs if size(rung) <= SAMPLE_SHARE * budget_bytes] or rungs[:1]
+
+
+def is_worth_fusing(target: Source, longer: Source, site: Site, options: Mapping[str, Any]) -> bool:
     """Return whether a further step leaves the data as easy to cut as they were."""
     lost = set(cuttable_dims(target)) - set(cuttable_dims(longer))
-    return not lost or target.nbytes < FUSED_SHARE * site.machine.available_bytes
+    # A task may have to read everything: not only what lies between, but all that it is made of.
+    largest = max(target.nbytes, count_block_bytes(target, target.everything))
+    memory = find_memory(site, options) or site.machine.available_bytes
+    return not lost or largest < min(FUSED_BYTES, FUSED_SHARE * memory)

@@ -7,6 +7,7 @@ import json
 import os
 import time
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,22 +37,27 @@ from barrow.running.task import TaskReport, Work
 from barrow.shared import SharedArray
 
 
-def execute(plan: Plan, cluster: Any) -> Run:
-    """Run a plan to its end; ``cluster`` is a handle when its engine is Dask."""
+def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
+    """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
+
+    The plan of the run keeps another target if one is given: so it does not hold
+    data that are soon gone.
+    """
     assert plan.target is not None
     to, resume = plan.options.get("to"), plan.options.get("resume", True)
     key = None
     if to is None:
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
-        key = fingerprint(plan.target)
+        # A chain in stages makes the same result as one that is fused.
+        key = fingerprint(plan.options.get("origin", plan.target))
         whole = folders.find_result(to)
         if whole is not None:
             return _reuse(plan, whole, key if resume else None)
         folder = folders.open_result_folder(to)
         plan = _adopt(plan, folder, key if resume else None)
     try:
-        execution = _Execution(plan, folder, key)
+        execution = _Execution(plan, folder, key, kept_target)
         with doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
@@ -69,7 +75,37 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             "arguments or from other data. Choose another place, or move it away."
         )
     metrics = json.loads(folder.metrics_path.read_text())
+    plan = replace(plan, measured=compare(plan, metrics))
     return Run(_present(plan, _open_result(plan, folder)), plan, metrics, folder.root)
+
+
+def open_values(run: Run) -> Any:
+    """Return the result of a run that nobody gave a place, without labels: a plain array."""
+    if run.plan.result == "store":
+        return _open_result(run.plan, RunFolder(run.folder, run.folder / "result.zarr"))
+    is_plain = run.plan.target is None or run.plan.target.labels is None
+    return run.result if is_plain else run.result.values
+
+
+def discard(run: Run) -> None:
+    """Remove what a run that nobody gave a place has left on disk."""
+    RunFolder(run.folder, run.folder / "result.zarr").remove()
+
+
+def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a run took, by the names under which a plan shows it."""
+    chunks = metrics["chunks"]
+    spent = sum(metrics[name] for name in ("read_seconds", "compute_seconds", "write_seconds"))
+    measured = {
+        "wall_seconds": metrics["wall_seconds"],
+        "task_seconds": spent / max(1, chunks),
+        "chunks": chunks,
+        "chunks_found": metrics["chunks_found"],
+        "probing_seconds": plan.cost.probing_seconds,
+    }
+    peaks = ("peak_task_bytes", "peak_resident_bytes")
+    name = next((name for name in peaks if metrics.get(name)), None)
+    return measured if name is None else {**measured, name: metrics[name]}
 
 
 def _adopt(plan: Plan, folder: RunFolder, key: str | None) -> Plan:
@@ -93,6 +129,7 @@ class _Execution:
     plan: Plan
     folder: RunFolder
     key: str | None
+    kept_target: Source | None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
     resized: int = 0
@@ -129,6 +166,8 @@ class _Execution:
             }
         learn_from(self.plan, len(finished), totals)
         self.folder.metrics_path.write_text(json.dumps(metrics, indent=2) + "\n")
+        self.plan = replace(self.plan, measured=compare(self.plan, metrics))
+        self.plan.save(self.folder.plan_path)
         return self._finish(value, metrics)
 
     def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
@@ -225,12 +264,13 @@ class _Execution:
 
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()
+        kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, self.plan, metrics, folder.root)
+            run = Run(value, kept, metrics, folder.root)
             owner: Any = run
         else:
             owner = self.values if self.values is not None else _open_result(self.plan, folder)
-            run = Run(_present(self.plan, owner), self.plan, metrics, folder.root)
+            run = Run(_present(self.plan, owner), kept, metrics, folder.root)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

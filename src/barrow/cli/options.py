@@ -140,6 +140,11 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option("--kwargs", type=_Kwargs(), help="Arguments of the function, as JSON."),
     click.option("--memory", type=_Size(), help="Most memory the run may use, for example 4GB."),
     click.option(
+        "--like",
+        type=click.Path(),
+        help="A saved plan whose chunks, workers and cost are used instead of measuring.",
+    ),
+    click.option(
         "--workers",
         type=click.IntRange(min=0),
         help="Start this many worker processes; 0 for one chunk after the other. "

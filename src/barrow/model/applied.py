@@ -267,6 +267,18 @@ def leaf_ranges(source: Source, ranges: Ranges) -> list[Ranges]:
     return [found for below, block in blocks for found in leaf_ranges(below, block)]
 
 
+def graft(source: Source, leaf: Source) -> Source:
+    """Return the same chain of steps on another source of the same dimensions and dtype.
+
+    For chains that read one source only: unlike :func:`rebind` it takes over the
+    leaf's name, grain and labels.
+    """
+    if not isinstance(source.read, Apply):
+        return leaf
+    inputs = [graft(below, leaf) for below in source.read.inputs]
+    return apply_step(source.read.step, inputs, source.read.form)
+
+
 def rebind(source: Source, readers: Iterator[Reader]) -> Source:
     """Return the same chain of steps with other readers at its leaves."""
     if not isinstance(source.read, Apply):

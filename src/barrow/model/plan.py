@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from math import prod
 from os import PathLike
 from pathlib import Path
@@ -13,10 +13,12 @@ import numpy as np
 from barrow.errors import InputError
 from barrow.model.cost import Cost
 from barrow.model.grid import Grid
+from barrow.model.plan_fields import check_fields
+from barrow.model.plan_text import Row, format_html, format_text, list_rows
 from barrow.model.source import Source
-from barrow.units import format_bytes, format_count, format_seconds
+from barrow.units import format_bytes
 
-FORMAT = 2
+FORMAT = 3
 """Version of a saved plan."""
 
 Engine = Literal["inline", "threads", "processes", "dask"]
@@ -78,6 +80,12 @@ class Plan:
     seconds: float
     """Predicted for the run; 0 when it was too short to measure."""
     reasons: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    """The dtype of each source."""
+    before: tuple["Plan", ...] = ()
+    """Stages that run first: each keeps its result for the next, the last one for this plan."""
+    measured: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """What the run took, beside what was predicted; empty before it."""
     cost: Cost = field(default_factory=Cost, compare=False)
     """What was measured; all predictions follow from it."""
     target: Source | None = field(default=None, compare=False, repr=False)
@@ -101,6 +109,16 @@ class Plan:
     def slots(self) -> int:
         """Tasks that run at once."""
         return max(1, self.workers * self.threads)
+
+    @property
+    def stages(self) -> tuple["Plan", ...]:
+        """All that runs, in order: the stages before, and this plan itself."""
+        return (*self.before, self)
+
+    @property
+    def total_seconds(self) -> float:
+        """Predicted for all stages together."""
+        return sum(stage.seconds for stage in self.stages)
 
     @property
     def result_bytes(self) -> int:
@@ -134,10 +152,14 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as JSON text, without the function and the data."""
+        return json.dumps({"barrow_plan": FORMAT, **self._fields()}, indent=2)
+
+    def _fields(self) -> dict[str, Any]:
         saved = {f.name: getattr(self, f.name) for f in fields(self)}
         del saved["target"], saved["options"], saved["cost_key"]
         saved["cost"] = self.cost.to_dict()
-        return json.dumps({"barrow_plan": FORMAT, **saved}, indent=2)
+        saved["before"] = [stage._fields() for stage in self.before]
+        return saved
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the plan as JSON."""
@@ -145,74 +167,61 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
-        """Read a plan that was saved, to look at it: function and data are not in the file."""
+        """Read a plan that was saved, to look at it or to use it again.
+
+        Function and data are not in the file: give it to :func:`barrow.plan` with
+        them, as ``like``.
+        """
         try:
-            saved = json.loads(Path(path).read_text())
+            text = Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is no text"
+            raise InputError(f"{str(path)!r} cannot be read as a plan: {why}.") from None
+        return cls.from_json(text, where=str(path))
+
+    @classmethod
+    def from_json(cls, text: str, *, where: str = "The plan") -> "Plan":
+        """Return a plan from the text of :meth:`to_json`; ``where`` is for messages."""
+        try:
+            saved = json.loads(text)
             version = saved.pop("barrow_plan")
-            for name in ("steps", "cuttable", "reasons"):
-                saved[name] = tuple(saved[name])
-            saved["cost"] = Cost.from_dict(saved["cost"])
-            plan = cls(**saved)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{path} is not a plan that barrow saved: {error!r}.") from None
+            raise InputError(f"{where} is not a plan that barrow saved: {error!r}.") from None
         if version != FORMAT:
-            raise InputError(f"{path} was saved in format {version}; this barrow reads {FORMAT}.")
-        return plan
+            raise InputError(f"{where} was saved in format {version}; this barrow reads {FORMAT}.")
+        return cls._from_fields(saved, where)
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return what to show a person: pairs of a heading and a text."""
-        chunk = " × ".join(f"{dim} {size}" for dim, size in self.grid.chunk.items()) or "everything"
-        rows = [
-            ("step", " → ".join(self.steps)),
-            ("source", self.source),
-            ("chunks", f"{self.n_chunks:,} of {chunk}"),
-            ("runs", self._where()),
-        ]
-        if self.result != "value":
-            size = format_bytes(self.result_bytes)
-            rows.append(("result", f"{np.dtype(self.dtype)}, {size}, {self._place()}"))
-        if self.seconds:
-            rows.append(("time", f"about {format_seconds(self.seconds)}"))
-        share = self.peak_bound_bytes / max(1, self.budget_bytes)
-        rows.append(
-            (
-                "peak",
-                f"about {format_bytes(self.peak_bytes)} for one task, at most "
-                f"{format_bytes(self.peak_bound_bytes)}: {share:.1%} of the "
-                f"{format_bytes(self.budget_bytes)} it may use",
-            )
+    @classmethod
+    def _from_fields(cls, saved: Any, where: str) -> "Plan":
+        if not isinstance(saved, dict):
+            raise InputError(f"{where} is not a plan that barrow saved: it is {saved!r}.")
+        needed = {
+            f.name: f.default is MISSING and f.default_factory is MISSING
+            for f in fields(cls)
+            if f.name not in ("target", "options")
+        }
+        check_fields(saved, {**needed, "cost": True}, where)
+        for name in ("steps", "cuttable", "reasons", "reads"):
+            saved[name] = tuple(saved.get(name, ()))
+        saved["before"] = tuple(
+            cls._from_fields(stage, f"{where}: before[{number}]")
+            for number, stage in enumerate(saved.get("before", ()))
         )
-        rows += [("why" if not index else "", reason) for index, reason in enumerate(self.reasons)]
-        return rows
+        try:
+            saved["cost"] = Cost.from_dict(saved["cost"])
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"{where}: cost is not what barrow saved: {error}.") from None
+        return cls(**saved)
 
-    def _where(self) -> str:
-        if self.engine == "inline":
-            return "in this process, one chunk after the other"
-        if self.engine == "threads":
-            return f"in this process, {format_count(self.threads, 'thread')}"
-        kind = "local worker" if self.engine == "processes" else "Dask worker"
-        return f"on {format_count(self.workers, kind)} with {format_count(self.threads, 'thread')}"
-
-    def _place(self) -> str:
-        if self.result == "memory":
-            return "in memory"
-        stored = " × ".join(map(str, self.stored_chunks.values()))
-        return f"in a Zarr store, chunks of {stored}"
+    def rows(self) -> list[Row]:
+        """Return what to show a person: a heading, a text, and what was measured of it."""
+        return list_rows(self)
 
     def __str__(self) -> str:
-        width = max(len(heading) for heading, _ in self.rows())
-        lines = [f"{heading:<{width}}  {text}" for heading, text in self.rows()]
-        return "\n".join([f"Plan for '{self.name}'", *lines])
+        return format_text(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        body = "".join(
-            f"<tr><th style='text-align:left'>{escape(heading)}</th>"
-            f"<td style='text-align:left'>{escape(text)}</td></tr>"
-            for heading, text in self.rows()
-        )
-        return f"<table><caption>Plan for '{escape(self.name)}'</caption>{body}</table>"
+        return format_html(self)
 
 
 def describe_source(source: Source) -> str:

@@ -6,10 +6,15 @@ Arithmetic on ranges: nothing is read here.
 from collections.abc import Mapping
 from math import prod
 
-from barrow.model.applied import leaf_ranges, leaves
+from barrow.model.applied import Apply, leaf_ranges, leaves
 from barrow.model.grid import Grid
 from barrow.model.source import Source
 from barrow.shared import Ranges
+
+# To read through steps for a sample, no more than this may be read ...
+MUCH_BYTES = 2**26
+# ... or else no more than this share of everything.
+MUCH_SHARE = 0.03
 
 
 def block_at(target: Source, lengths: Mapping[str, int], place: float) -> Ranges:
@@ -42,6 +47,18 @@ def count_block_bytes(target: Source, ranges: Ranges) -> int:
     return sum(
         prod(stop - start for start, stop in block) * leaf.dtype.itemsize for leaf, block in pairs
     )
+
+
+def is_much(source: Source, ranges: Ranges) -> bool:
+    """Return whether a block of the answer of steps needs too much to be computed as a sample.
+
+    A step that needs all frames, on one that needs whole images, needs everything
+    for each pixel.
+    """
+    if not isinstance(source.read, Apply):
+        return False
+    size = count_block_bytes(source, ranges)
+    return size > MUCH_BYTES and size > MUCH_SHARE * count_block_bytes(source, source.everything)
 
 
 def count_stored_bytes(target: Source, ranges: Ranges) -> int:

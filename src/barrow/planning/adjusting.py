@@ -108,7 +108,7 @@ class _Rest:
     def candidate(self, cut: Cut) -> Candidate:
         block = unit_block(self._grid, cut.cells)
         strides = {dim: min(n, (cut.strides or {}).get(dim, n)) for dim, n in block.items()}
-        return self._choice.candidate(self._layout, block, strides if strides != block else None)
+        return self._choice.predict(self._layout, block, strides if strides != block else None)
 
     def list_cuts(self, now: Cut) -> Iterator[Cut]:
         """Yield the ways to cut, simplest first."""

@@ -91,12 +91,15 @@ def list_layouts(
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
     room = max(1, memory - held_bytes)
 
-    def layout(engine: Engine, workers: int, threads: int, budget: int, **crowd: float) -> Layout:
-        start = START_SECONDS[engine]
-        if engine in ("processes", "dask"):
-            start += cost.startup_seconds
-        return Layout(
-            engine, workers, threads, memory, max(1, budget), start, CHUNK_SECONDS[engine], **crowd
+    def layout(engine: Engine, workers: int, threads: int, budget: int) -> Layout:
+        return make_layout(
+            engine,
+            workers,
+            threads,
+            cost=cost,
+            site=site,
+            memory_bytes=memory,
+            budget_bytes=budget,
         )
 
     inline = layout("inline", 1, 1, room)
@@ -107,18 +110,44 @@ def list_layouts(
         if memory_bytes is not None and site.is_local:
             limit = min(limit, room // max(1, site.workers))
         budget = task_budget(limit, site.threads)
-        # What is known of threads disturbing each other was measured on this machine.
-        together = site.workers * site.threads if site.is_local else site.threads
-        crowd = measure_crowd(together, machine.cores, is_local=site.is_local)
-        return [layout("dask", site.workers, site.threads, budget, **crowd)]
+        return [layout("dask", site.workers, site.threads, budget)]
     cores = machine.cores
     if cores == 1 or not cost.is_measured:
         return [inline]
-    layouts = [inline, layout("threads", 1, cores, room // cores, crowding=1.0)]
+    layouts = [inline, layout("threads", 1, cores, room // cores)]
     if room // cores > 2 * WORKER_BYTES:
         budget = task_budget(room // cores, 1)
-        layouts.append(layout("processes", cores, 1, budget, crowding=1.0))
+        layouts.append(layout("processes", cores, 1, budget))
     return layouts
+
+
+def make_layout(
+    engine: Engine,
+    workers: int,
+    threads: int,
+    *,
+    cost: Cost,
+    site: Site,
+    memory_bytes: int,
+    budget_bytes: int,
+) -> Layout:
+    """Return so many workers at a site, with what they cost and how they disturb each other."""
+    start = START_SECONDS[engine]
+    if engine in ("processes", "dask"):
+        start += cost.startup_seconds
+    # What is known of tasks disturbing each other was measured on this machine.
+    is_here = engine != "dask" or site.is_local
+    together = workers * threads if is_here else threads
+    return Layout(
+        engine,
+        workers,
+        threads,
+        memory_bytes,
+        max(1, budget_bytes),
+        start,
+        CHUNK_SECONDS[engine],
+        **measure_crowd(together, site.machine.cores, is_local=is_here),
+    )
 
 
 def slowdown_of(plan: Plan, items: int) -> float:

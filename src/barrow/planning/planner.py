@@ -76,14 +76,20 @@ def make_plan(
     memory_bytes: int | None,
     wants_store: bool,
     may_be_parallel: bool,
+    least: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Return the plan for a chain of steps at a site."""
+    """Return the plan for a chain of steps at a site.
+
+    Parameters
+    ----------
+    least
+        How long chunks should be at least, where the memory allows it, because of
+        who reads the result.
+    """
     is_map = not (isinstance(target.read, Apply) and target.read.step.combine is not None)
-    memory = memory_bytes or int(MEMORY_SHARE * site.machine.available_bytes)
     place: Place = "value"
     if is_map:
-        fits = target.nbytes <= memory / 2 and (site.kind != "dask" or site.is_local)
-        place = "memory" if fits and not wants_store else "store"
+        place = "store" if wants_store or is_stored(target, site, memory_bytes) else "memory"
     layouts = list_layouts(
         site,
         cost=cost,
@@ -91,13 +97,50 @@ def make_plan(
         memory_bytes=memory_bytes,
         may_be_parallel=may_be_parallel,
     )
-    ranked = Choice(target, cost, place).rank(layouts)
+    ranked = Choice(target, cost, place, least).rank(layouts)
     best = ranked[0]
     stored: Mapping[str, int] = {}
     if place == "store":
         stored = choose_stored_chunks(
             best.chunk, lengths=target.lengths, grain=target.grain, itemsize=target.dtype.itemsize
         )
+    reasons = _reasons(target, cost, ranked, wants_store, place, may_be_parallel)
+    return _describe(target, cost, site, place, best, stored, reasons)
+
+
+def is_stored(target: Source, site: Site, memory_bytes: int | None) -> bool:
+    """Return whether a result that needs no place of its own goes to disk all the same."""
+    memory = memory_bytes or int(MEMORY_SHARE * site.machine.available_bytes)
+    return target.nbytes > memory / 2 or (site.kind == "dask" and not site.is_local)
+
+
+def predict_plan(
+    target: Source,
+    *,
+    cost: Cost,
+    site: Site,
+    place: Place,
+    layout: Layout,
+    chunk: Mapping[str, int],
+    strides: Mapping[str, int],
+    stored: Mapping[str, int],
+    reasons: tuple[str, ...],
+) -> Plan:
+    """Return the plan for a layout and chunks that are given, with its predictions."""
+    choice = Choice(target, cost, place, {})
+    chosen = choice.predict(layout, dict(chunk), dict(strides))
+    return _describe(target, cost, site, place, chosen, stored, reasons)
+
+
+def _describe(
+    target: Source,
+    cost: Cost,
+    site: Site,
+    place: Place,
+    best: Candidate,
+    stored: Mapping[str, int],
+    reasons: tuple[str, ...],
+) -> Plan:
     return Plan(
         name=target.name,
         steps=step_names(target),
@@ -108,7 +151,7 @@ def make_plan(
         strides=best.strides,
         stored_chunks=stored,
         result=place,
-        dtype=target.dtype.str if is_map else "",
+        dtype=target.dtype.str if place != "value" else "",
         engine=best.layout.engine,
         workers=best.layout.workers,
         threads=best.layout.threads,
@@ -122,7 +165,8 @@ def make_plan(
         peak_bound_bytes=int(best.peak_bound),
         task_seconds=best.task_seconds,
         seconds=best.seconds if cost.is_measured else 0.0,
-        reasons=_reasons(target, cost, ranked, wants_store, place, may_be_parallel),
+        reasons=reasons,
+        reads=tuple(leaf.dtype.str for leaf in leaves(target)),
         cost=cost,
         target=target,
     )
@@ -138,8 +182,16 @@ def step_names(target: Source) -> tuple[str, ...]:
 class Choice:
     """All candidates for one target: what each reads is computed once for all layouts."""
 
-    def __init__(self, target: Source, cost: Cost, place: Place) -> None:
+    def __init__(
+        self, target: Source, cost: Cost, place: Place, least: Mapping[str, int] | None = None
+    ) -> None:
         self.target = target
+        self.grain = {
+            dim: max(
+                grain, min(target.lengths[dim], -(-(least or {}).get(dim, 1) // grain) * grain)
+            )
+            for dim, grain in target.grain.items()
+        }
         self.cost = cost
         self.place = place
         self.cuttable = cuttable_dims(target)
@@ -174,7 +226,7 @@ class Choice:
         try:
             rungs = climb(
                 self.target.lengths,
-                grain=self.target.grain,
+                grain=self.grain,
                 cuttable=self.cuttable,
                 count_items=self.items,
                 most_items=self.cost.items_within(layout.budget_bytes),
@@ -184,24 +236,24 @@ class Choice:
             if not strided:
                 raise
             rungs = []
-        tried = [self.candidate(layout, rung) for rung in rungs]
+        tried = [self.predict(layout, rung) for rung in rungs]
         if not self.cost.is_measured:
             return tried[-1] if tried else strided[-1]
         best = min([*tried, *strided], key=lambda candidate: candidate.seconds)
         balanced = balance(
             best.chunk,
             lengths=self.target.lengths,
-            grain=self.target.grain,
+            grain=self.grain,
             cuttable=self.cuttable,
             slots=layout.slots,
         )
-        other = self.candidate(layout, balanced, best.strides)
+        other = self.predict(layout, balanced, best.strides)
         return min(best, other, key=lambda candidate: candidate.seconds)
 
     def _list_strides(self) -> list[Chunk]:
         """Return blocks smaller than a chunk, where storage does not allow small chunks."""
         is_map = self.place != "value"
-        grain = {dim: self.target.grain.get(dim, 1) for dim in self.cuttable}
+        grain = {dim: self.grain.get(dim, 1) for dim in self.cuttable}
         if not is_map or max(grain.values(), default=1) == 1:
             return []
         return climb(
@@ -230,7 +282,7 @@ class Choice:
         best = min(fitting, key=price)
         for chunk in climb(
             target.lengths,
-            grain=target.grain,
+            grain=self.grain,
             cuttable=self.cuttable,
             count_items=self.items,
             most_items=2**62,
@@ -238,13 +290,13 @@ class Choice:
             strides = {dim: min(size, chunk[dim]) for dim, size in best.items()}
             if strides == chunk:
                 continue
-            found = self.candidate(layout, chunk, strides)
+            found = self.predict(layout, chunk, strides)
             if found.peak_bound > layout.budget_bytes:
                 return
             yield found
 
-    def candidate(self, layout: Layout, chunk: Chunk, strides: Chunk | None = None) -> Candidate:
-        """Return one way to do it with its predictions."""
+    def predict(self, layout: Layout, chunk: Chunk, strides: Chunk | None = None) -> Candidate:
+        """Return what a chunk would take in a layout."""
         cost, target = self.cost, self.target
         n_chunks = count_chunks(target.lengths, chunk)
         share = prod(chunk.values()) / max(1, prod(target.lengths.values()))

@@ -1,10 +1,17 @@
-"""Choose the storage chunks of a result so that no two tasks share one."""
+"""Choose the storage chunks of a result so that no two tasks share one.
 
-from collections.abc import Mapping
-from math import prod
+Integer arithmetic on names and lengths: no Dask, no files, no clock.
+"""
+
+from collections.abc import Collection, Mapping
+from math import ceil, prod
 
 SMALLEST_BYTES = 2**18
 LARGEST_BYTES = 2**26
+# A store between two steps: so much is quick to find and to read at once ...
+HANDY_BYTES = 2**20
+# ... and a task of the reader need not hold more than this to read whole stored chunks.
+READER_BYTES = 2**26
 
 
 def choose_stored_chunks(
@@ -32,10 +39,121 @@ def choose_stored_chunks(
     }
     if prod(kept.values()) * itemsize < SMALLEST_BYTES:
         kept = dict(chunk)
+    return _shrink(kept, itemsize)
+
+
+def choose_between(
+    chunk: Mapping[str, int],
+    *,
+    lengths: Mapping[str, int],
+    reader_cuts: Collection[str],
+    itemsize: int,
+    reader_bytes: int = READER_BYTES,
+) -> dict[str, int]:
+    """Return storage chunks for a result that is written by one cut and read by another.
+
+    They divide the writer's chunks, and are short along the dimensions that the
+    reader cuts: it reads little more than it needs.
+
+    Parameters
+    ----------
+    chunk
+        What one task writes.
+    reader_cuts
+        Dimensions along which the reader's chunks are cut; all others it needs
+        from end to end.
+    reader_bytes
+        What a task of the reader may hold of it.
+
+    Examples
+    --------
+    >>> movie = {"frame": 18_000, "height": 480, "width": 752}
+    >>> choose_between({**movie, "frame": 100}, lengths=movie, reader_cuts=("height", "width"),
+    ...     itemsize=4)
+    {'frame': 100, 'height': 30, 'width': 24}
+    """
+    kept = {dim: max(1, min(size, lengths[dim])) for dim, size in chunk.items()}
+    whole = prod(length for dim, length in lengths.items() if dim not in reader_cuts)
+    while True:
+        stored = prod(kept.values()) * itemsize
+        held = prod(n for dim, n in kept.items() if dim in reader_cuts) * whole * itemsize
+        if stored <= HANDY_BYTES and held <= reader_bytes:
+            break
+        tried = [
+            {**kept, dim: part}
+            for dim in sorted(kept, key=kept.__getitem__, reverse=True)
+            if dim in reader_cuts and (part := _next_part(kept[dim], chunk[dim], lengths[dim]))
+        ]
+        large = [t for t in tried if prod(t.values()) * itemsize >= SMALLEST_BYTES]
+        if not large:
+            break
+        kept = large[0]
+    return _shrink(kept, itemsize)
+
+
+def least_chunk(
+    lengths: Mapping[str, int],
+    *,
+    writer_cuts: Collection[str],
+    reader_cuts: Collection[str],
+    itemsize: int,
+    reader_bytes: int = READER_BYTES,
+) -> dict[str, int]:
+    """Return how long the writer's chunks must be for a store that both sides can use.
+
+    If a task writes few frames, stored chunks of a sensible size hold few frames of
+    many pixels, and a reader of all frames gets more pixels than it can hold.
+
+    Examples
+    --------
+    >>> movie = {"frame": 18_000, "height": 480, "width": 752}
+    >>> least_chunk(movie, writer_cuts=("frame",), reader_cuts=("height", "width"), itemsize=4)
+    {'frame': 71}
+    """
+    if prod(lengths.values()) * itemsize <= reader_bytes:
+        return {}
+    grown = [dim for dim in lengths if dim in writer_cuts and dim not in reader_cuts]
+    wanted = ceil(prod(lengths[dim] for dim in grown) * min(1.0, SMALLEST_BYTES / reader_bytes))
+    least = {}
+    for dim in reversed(grown):
+        least[dim] = max(1, min(lengths[dim], wanted))
+        wanted = ceil(wanted / least[dim])
+    return dict(reversed(least.items()))
+
+
+def divides(
+    stored: Mapping[str, int], chunk: Mapping[str, int], lengths: Mapping[str, int]
+) -> bool:
+    """Return whether no two tasks would write the same stored chunk.
+
+    Examples
+    --------
+    >>> divides({"x": 5}, {"x": 10}, {"x": 33}), divides({"x": 6}, {"x": 10}, {"x": 33})
+    (True, False)
+    """
+    return all(
+        size >= lengths[dim] or size % stored.get(dim, lengths[dim]) == 0
+        for dim, size in chunk.items()
+    )
+
+
+def _next_part(part: int, size: int, length: int) -> int:
+    """Return a part of a chunk about half as long as this one; 0 if there is none."""
+    if part <= 1:
+        return 0
+    if size >= length:
+        return -(-part // 2)
+    return next((n for n in range(part // 2, 0, -1) if size % n == 0), 0)
+
+
+def _shrink(kept: dict[str, int], itemsize: int) -> dict[str, int]:
+    """Return chunks cut in equal parts until they are small enough for a file."""
     while prod(kept.values()) * itemsize > LARGEST_BYTES:
         parts = {dim: _smallest_divisor(size) for dim, size in kept.items() if size > 1}
+        if not parts:
+            break
         dim = max(parts, key=lambda name: kept[name] / parts[name])
-        kept[dim] //= parts[dim]
+        kept = {**kept, dim: kept[dim] // parts[dim]}
     return kept
 
 

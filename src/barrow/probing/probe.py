@@ -13,16 +13,25 @@ from barrow.model.applied import (
     as_array,
     join_grains,
     join_lengths,
+    reach,
     read_inputs,
 )
+from barrow.model.reading import is_much
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.probing.forms import Observation, infer_form
 from barrow.probing.samples import Core, sample_cores
 
 
+class TooMuchError(Exception):
+    """To learn the form, too much would have to be computed by the steps before."""
+
+
 def learn_form(step: Step, inputs: Sequence[Source]) -> Form:
-    """Return what a (resolved) step makes of its inputs, by calling it a few times."""
+    """Return what a (resolved) step makes of its inputs, by calling it a few times.
+
+    Raises a :class:`TooMuchError` before anything large is read through other steps.
+    """
     lengths = join_lengths(inputs)
     grain = join_grains(inputs)
     whole = frozenset(str(dim) for dim in step.whole)
@@ -49,6 +58,10 @@ def _observe(
 ) -> list[Observation]:
     failure: Exception | None = None
     for cores in sample_cores(lengths, grain, whole):
+        if any(
+            is_much(source, reach(step, source, core)[0]) for source in inputs for core in cores
+        ):
+            raise TooMuchError(step.name)
         try:
             return [_call(step, inputs, core) for core in cores]
         except StepError:

@@ -1,7 +1,9 @@
-"""Measure how fast answers of a step get to where the result is kept."""
+"""Measure how fast answers of a step get to where the result is kept, and back."""
 
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,11 +29,33 @@ def measure_copying(answer: Any) -> float:
 
 def measure_storing(answer: Any) -> float:
     """Return the seconds that each byte takes into a store, compression included."""
+    with _small_store(answer) as array:
+        if array is None:
+            return 0.0
+
+        def store() -> None:
+            array[...] = answer
+
+        return _time_twice(store) / int(answer.nbytes)
+
+
+def measure_loading(answer: Any) -> float:
+    """Return the seconds that each byte takes from a store into memory."""
+    with _small_store(answer) as array:
+        if array is None:
+            return 0.0
+        array[...] = answer
+        return _time_twice(lambda: array[...]) / int(answer.nbytes)
+
+
+@contextmanager
+def _small_store(answer: Any) -> Iterator[Any]:
+    """Yield an empty array in a temporary folder; None if there can be none."""
     import zarr
 
     if not _is_plain(answer):
-        return 0.0
-    nbytes: int = answer.nbytes
+        yield None
+        return
     with tempfile.TemporaryDirectory(prefix="barrow-") as folder:
         try:
             array = zarr.create_array(
@@ -41,13 +65,17 @@ def measure_storing(answer: Any) -> float:
                 chunks=tuple(max(1, n) for n in answer.shape),
             )
         except (TypeError, ValueError):
-            return 0.0  # it will be said when the store is made
-        seconds = []
-        for _ in range(2):  # the first time, libraries are loaded
-            start = time.perf_counter()
-            array[...] = answer
-            seconds.append(time.perf_counter() - start)
-        return min(seconds) / nbytes
+            array = None  # it will be said when the store is made
+        yield array
+
+
+def _time_twice(work: Callable[[], object]) -> float:
+    seconds = []
+    for _ in range(2):  # the first time, libraries are loaded
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def _is_plain(answer: Any) -> bool:
