@@ -186,7 +186,11 @@ def study(name, func, data, options):
         tried = [
             replace(
                 plan, chunks=chunk, strides={}, engine=engine, workers=workers, threads=threads,
-                options={**plan.options, "cluster": cluster if engine == "dask" else None},
+                options={
+                    **plan.options,
+                    "cluster": cluster if engine == "dask" else None,
+                    "may_resize": False,
+                },
             )
             for engine, workers, threads in (
                 ("inline", 1, 1), ("threads", 1, cores), ("dask", cores, 1),
@@ -266,6 +270,7 @@ def main() -> None:
     print(f"{'plain':>6} {'pred':>5} {'probe':>6} {'again':>6} {'peak':>5} {'over':>5}")
     with tempfile.TemporaryDirectory(prefix="barrow-regret-") as folder:
         os.environ["BARROW_CACHE"] = folder
+        os.environ["BARROW_HISTORY"] = "on"
         for name, func, make, settings in workloads(Path(folder)):
             if options.only not in name:
                 continue

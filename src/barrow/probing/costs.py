@@ -194,8 +194,9 @@ class _Timing:
         if locked < MUCH_LOCKED:
             # What large tasks wait for is bandwidth or other users: processes wait for it too.
             return tuple(self._together), ((size, slower),)
-        # Only one at a time has the lock, whatever a busy machine made of the measurement.
-        least = locked * self._cores
+        # Only one at a time has the lock, whatever a busy machine made of the measurement;
+        # and passing it on takes time.
+        least = self._cores * min(1.05, 1.3 * locked)
         threads = tuple((items, max(least, value)) for items, value in self._together)
         return threads, ((size, PROCESS_SLOWDOWN),)
 
