@@ -29,6 +29,8 @@ SHORT_WORK_SECONDS = 1.0
 LONG_WORK_SECONDS = 4.0
 # Calls shorter than this are repeated.
 SHORT_SECONDS = 0.02
+# So are those that take so much longer than those of the last size would suggest.
+SUSPICIOUS = 2.0
 # A first call that takes so much longer than the second was not typical.
 WARM_UP_SECONDS = 0.005
 # Threads wait for one another if a function holds Python's lock for more of its time.
@@ -131,8 +133,12 @@ class _Timing:
         trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
         if trials < 1 and self.points:
             return False
-        blocks = sample.blocks[: max(1, trials)]
-        alone = [self._time_alone(block) for block in blocks]
+        alone = []
+        for block in sample.blocks[: max(1, trials)]:
+            alone.append(self._time_alone(block, expected))
+            if self._seconds_left(expected, sample) < 2 * alone[-1].seconds:
+                break  # it took longer than expected
+        blocks = sample.blocks[: len(alone)]
         full = [once.seconds for once in alone]
         computing = [max(1e-7, once.seconds - once.read_seconds) for once in alone]
         stored = sum(count_stored_bytes(self._target, block) for block in blocks)
@@ -143,8 +149,12 @@ class _Timing:
         self._samples.append(sample)
         if self._cores > 1 and self.predicted > TINY_WORK_SECONDS:
             turns = len(blocks) if self.predicted > SHORT_WORK_SECONDS else min(2, len(blocks))
-            together = min(self._time_together(blocks, turn, full) for turn in range(turns))
-            self._together.append((sample.items, max(1.0, together)))
+            found = []
+            for turn in range(turns):
+                found.append(self._time_together(blocks, turn, full))
+                if self._seconds_left(expected, sample) < 2 * fmean(full):
+                    break
+            self._together.append((sample.items, max(1.0, min(found))))
         return True
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
@@ -160,10 +170,11 @@ class _Timing:
             self.startup = first - again
         return max(1e-7, min(first, again))
 
-    def _time_alone(self, block: Ranges) -> "_Once":
+    def _time_alone(self, block: Ranges, expected: float) -> "_Once":
         once = self._lanes[0].time(block)
-        if once.seconds < SHORT_SECONDS:
-            # One short task may meet an interruption; the better of two rarely does.
+        if once.seconds < SHORT_SECONDS or once.seconds > SUSPICIOUS * expected:
+            # It may have met an interruption, or had to wait for memory that nobody had used
+            # yet; the better of two rarely does.
             once = min(once, self._lanes[0].time(block), key=lambda o: o.seconds)
         self.answer = once.answer
         return once
