@@ -154,3 +154,18 @@ def test_memory_that_cannot_be_seen_is_allowed_for():
     opaque = measured(applied(lambda x: x + 1, np.zeros((500, 1000))))
     plain = measured(applied(lambda x: (x + 1) * (x + 2), np.zeros((500, 1000))))
     assert opaque.peak_margin > 1 > plain.peak_margin
+
+
+def test_no_more_data_travel_than_are_measured(monkeypatch):
+    from barrow.probing import child
+
+    sent = []
+
+    def refuse(*_, input, **__):
+        sent.append(len(input))
+        raise OSError
+
+    monkeypatch.setattr(child.subprocess, "run", refuse)
+    data = np.zeros((20_000, 1000))
+    measured(applied(lambda x: x + 1, data), total_items=10**12, budget_bytes=10**6)
+    assert 0 < max(sent) < data.nbytes / 2

@@ -93,8 +93,8 @@ class Learner:
         self._window = _Window()
         # Units that begin before this chunk were cut another way.
         self._first = 0
-        # Seconds for a chunk when it was last thought about.
-        self._known: float | None = None
+        # Seconds for a chunk when it was last thought about; at first, what was predicted.
+        self._known: float | None = self.plan.task_seconds or None
         self._ratios: dict[int, float] = {}
 
     def see(self, units: Iterable[Timed]) -> None:

@@ -79,6 +79,10 @@ class Fresh(Reader):
         block = self.read(ranges)
         return block if block.flags.owndata else block.copy()
 
+    def only(self, ranges: Ranges) -> "Fresh":
+        """Return it with no more data than one block needs."""
+        return Fresh(self.read.only(ranges))
+
 
 def main() -> None:
     """Measure the tasks that come in on standard input."""

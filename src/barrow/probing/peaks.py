@@ -12,8 +12,10 @@ from barrow.probing.fits import Peak, fit_peak
 from barrow.probing.sizes import Sample
 from barrow.shared import Ranges
 
-# Of each size so many tasks are measured.
+# Of each size so many tasks are measured, and none larger than this if smaller ones were:
+# peaks grow in proportion, and what is measured has to travel to another process.
 PLACES = 2
+LARGEST_BYTES = 2**25
 # A task that takes more of its budget than this is worth a process of its own to measure it.
 EXACT_SHARE = 0.02
 # Traced, the memory of compiled libraries is not seen: allow for more, and for much more
@@ -34,6 +36,8 @@ def measure_peak(
     may_be_slow
         Whether there is time for a process of its own.
     """
+    small = [s for s in samples if count_block_bytes(target, s.blocks[0]) <= LARGEST_BYTES]
+    samples = small or samples[:1]
     pairs = [(sample.items, block) for sample in samples for block in sample.blocks[:PLACES]]
     items, blocks = [size for size, _ in pairs], [block for _, block in pairs]
     # A worker reads into memory of its own, so the input counts, also where it is here already.
