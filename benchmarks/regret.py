@@ -126,7 +126,7 @@ def workloads(folder):
         made.flush()
         return np.load(path, mmap_mode="r")
 
-    yield "element-wise", element_wise, lambda: random.random((16_000, 12_500)), {}
+    yield "element-wise", element_wise, lambda: random.random((8000, 12_500)), {}
     yield "FFT", spectrum, lambda: random.random((100_000, 2048), dtype="f4"), {"whole": (1,)}
     yield "Gaussian", smooth, lambda: images(100), {"halo": {1: 8, 2: 8}}
     yield "median", median, lambda: images(25), {"halo": {1: 1, 2: 1}}

@@ -24,6 +24,10 @@ from barrow.units import format_bytes, format_count, format_seconds
 STRIDE_SECONDS = 30e-6
 # While a stored block is decoded, a second copy of it may be in memory.
 DECODING = 2.0
+# Times that differ by less are the same.
+ABOUT_AS_FAST = 1.03
+# Tasks of so many times the largest that was measured are still familiar.
+FAMILIAR = 4
 # What is simpler is taken unless the other way is faster by more than measurements scatter.
 WORTH_IT = 0.95
 
@@ -239,7 +243,7 @@ class Choice:
         tried = [self.predict(layout, rung) for rung in rungs]
         if not self.cost.is_measured:
             return tried[-1] if tried else strided[-1]
-        best = min([*tried, *strided], key=lambda candidate: candidate.seconds)
+        best = _largest_of_the_best([*tried, *strided], FAMILIAR * self.cost.points[-1][0])
         balanced = balance(
             best.chunk,
             lengths=self.target.lengths,
@@ -333,6 +337,18 @@ class Choice:
             return known[key]
 
         return counted
+
+
+def _largest_of_the_best(candidates: list[Candidate], most_items: float) -> Candidate:
+    """Return the candidate with the fewest chunks among those that are about as fast as any.
+
+    What measurements cannot tell apart is decided by what they leave out: every chunk has
+    its price. But of tasks much larger than those that were measured little is known.
+    """
+    least = min(candidate.seconds for candidate in candidates)
+    good = [candidate for candidate in candidates if candidate.seconds <= ABOUT_AS_FAST * least]
+    known = [candidate for candidate in good if candidate.items <= most_items]
+    return min(known, key=lambda c: c.n_chunks) if known else min(good, key=lambda c: c.items)
 
 
 _WAYS = {
