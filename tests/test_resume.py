@@ -122,3 +122,38 @@ def test_a_file_that_changed_behind_a_dask_array_is_noticed(tmp_path):
     zarr.open_array(tmp_path / "in.zarr" / "image")[...] = 1.0
     with pytest.raises(OutputError, match="from other data"):
         call()
+
+
+def interrupted(tmp_path):
+    """Return a plan of which half is done, and the folder in which it waits."""
+    stop = tmp_path / "stop"
+    stop.touch()
+
+    def half(x, stop=str(stop)):
+        if x[0, 0] == DATA[20, 0] and os.path.exists(stop):
+            raise OSError("no more")
+        return x + 1
+
+    to = tmp_path / "out.zarr"
+    plan = barrow.plan(half, DATA, to=to, cluster=False, quiet=True).with_chunks(dim_0=1)
+    with pytest.raises(OSError, match="no more"):
+        barrow.run(plan)
+    stop.unlink()
+    (partial,) = tmp_path.glob(".out.zarr.partial")
+    return plan, partial
+
+
+def test_stored_chunks_that_were_torn_or_altered_are_done_again(tmp_path):
+    plan, partial = interrupted(tmp_path)
+    torn = partial / "c" / "3" / "0"
+    torn.write_bytes(torn.read_bytes()[:-7])
+    zarr.open_array(partial)[8] = 0
+    (partial / "c" / "11" / "0").unlink()
+    run = barrow.run(plan)
+    np.testing.assert_array_equal(run.result[...], DATA + 1)
+    assert run.metrics["chunks_found"] == 20 - 3
+
+
+def test_a_whole_first_half_is_believed(tmp_path):
+    plan, _ = interrupted(tmp_path)
+    assert barrow.run(plan).metrics["chunks_found"] == 20

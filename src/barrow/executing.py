@@ -9,12 +9,12 @@ import time
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from barrow.errors import OutputError
+from barrow.errors import BudgetError, OutputError
 from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
@@ -26,15 +26,18 @@ from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
-from barrow.running.backlog import Backlog
-from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
+from barrow.running.backlog import Backlog, Batch
+from barrow.running.engines import DaskEngine, Engine, InlineEngine, Setback, ThreadEngine
 from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
+from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
+from barrow.running.recovery import Recovery
 from barrow.running.room import run_chunks
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
 from barrow.running.task import TaskReport, Work
 from barrow.shared import SharedArray
+from barrow.units import format_bytes, format_count
 
 
 def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
@@ -132,8 +135,8 @@ class _Execution:
     kept_target: Source | None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
-    resized: int = 0
-    """How often the chunks were made larger or smaller on the way."""
+    course: "_Course" = field(init=False)
+    """What happens on the way."""
 
     @property
     def target(self) -> Source:
@@ -144,7 +147,7 @@ class _Execution:
         began, cpu_began = time.perf_counter(), time.process_time()
         with ExitStack() as stack:
             record = stack.enter_context(RecordWriter(self.folder.record_path))
-            finished = record.finished_chunks()
+            finished = self._find_finished(record)
             engine = self._start_engine(cluster, stack, is_new=not finished)
             # From here on, what is in the folder is worth being taken up again.
             self.plan.save(self.folder.plan_path)
@@ -157,7 +160,7 @@ class _Execution:
                 **totals,
                 "chunks_planned": self.plan.n_chunks,
                 "chunks_found": len(finished),
-                "resized": self.resized,
+                **self.course.counts(),
                 "engine": self.plan.engine,
                 "workers": self.plan.workers,
                 "threads": self.plan.threads,
@@ -170,9 +173,35 @@ class _Execution:
         self.plan.save(self.folder.plan_path)
         return self._finish(value, metrics)
 
+    def _find_finished(self, record: RecordWriter) -> set[int]:
+        """Return the chunks that an earlier run has done and that are still as it left them."""
+        checksums = record.checksums()
+        if not checksums:
+            return set()
+        if self.plan.result != "store":
+            record.forget_chunks(checksums)  # what was in memory then is gone
+            return set()
+        path = stores.array_path(self.folder.store, _variable(self.target))
+        sink = ZarrSink(os.fspath(path), run=time.time_ns())
+        damaged = find_damaged(sink, self.plan.grid, checksums, threads=os.cpu_count() or 1)
+        if damaged:
+            record.forget_chunks(damaged)
+            message = (
+                f"{format_count(len(damaged), 'chunk')} of the earlier run cannot be read back as "
+                "it was written: it is done again."
+            )
+            record.note_event("damaged", message, {"chunks": sorted(damaged)[:1000]})
+        return checksums.keys() - damaged
+
     def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
         plan = self.plan
-        work = Work(self.target, plan.grid, self._make_sink(is_new=is_new), plan.strides)
+        work = Work(
+            self.target,
+            plan.grid,
+            self._make_sink(is_new=is_new),
+            plan.strides,
+            plan.budget_bytes,
+        )
         if plan.engine == "inline":
             return InlineEngine(work)
         if plan.engine == "threads":
@@ -183,9 +212,19 @@ class _Execution:
 
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
+        stack.enter_context(cluster.failing_fast())
         if plan.is_local:
             work = work.shared()
-        return DaskEngine(work, cluster.client, plan.slots, plan.name)
+        # A worker that keeps so much from its tasks has no room for the next one.
+        recycle = cluster.site().limit_bytes - plan.budget_bytes if cluster.is_supervised else 0
+        return DaskEngine(
+            work,
+            cluster.client,
+            plan.slots,
+            plan.name,
+            recycle_bytes=max(0, recycle),
+            on_recycle=lambda report: self.course.on_recycle(report),
+        )
 
     def _make_sink(self, *, is_new: bool) -> Sink | None:
         plan, target = self.plan, self.target
@@ -220,21 +259,11 @@ class _Execution:
 
     def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
         plan, total = self.plan, self.plan.n_chunks
-        progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        backlog = Backlog(plan.grid, finished)
         read = self.target.read
         combine = read.step.combine if isinstance(read, Apply) else None
-        # The total of a reduction depends on its chunks, so these stay as planned.
-        is_learning = combine is None and plan.options.get("may_resize", True)
-        learner = Learner(plan) if is_learning else None
-
-        def on_report(report: TaskReport) -> None:
-            record.note_chunks(report.worker, report.resident_bytes, report.chunks)
-            progress.update(report)
-            if learner is not None:
-                learner.see(report.chunks)
-                self._resize(learner, backlog, record)
-
+        backlog = Backlog(plan.grid, finished)
+        progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
+        self.course = course = _Course(plan, self.target, backlog, record, progress)
         status = "failed"
         try:
             value = run_chunks(
@@ -242,7 +271,8 @@ class _Execution:
                 backlog,
                 slots=plan.slots,
                 chunk_seconds=plan.seconds * plan.slots / total,
-                on_report=on_report,
+                on_report=course.on_report,
+                on_setback=course.on_setback,
                 combine=combine,
             )
             status = "done"
@@ -253,14 +283,6 @@ class _Execution:
             progress.close(status)
             record.describe({"status": status, "ended": time.time()})
         return value
-
-    def _resize(self, learner: Learner, backlog: Backlog, record: RecordWriter) -> None:
-        """Cut what is left another way, if what was learnt says so."""
-        change = learner.propose(cells_left=backlog.left, first=backlog.first)
-        if change is not None:
-            backlog.cut(change.cut.cells, change.cut.strides)
-            record.note_event("resized", change.message, change.details())
-            self.resized += 1
 
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()
@@ -275,6 +297,82 @@ class _Execution:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)
         return run
+
+
+class _Course:
+    """What happens while the chunks of a run are done: noted, learnt from, put right."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        target: Source,
+        backlog: Backlog,
+        record: RecordWriter,
+        progress: Progress,
+    ) -> None:
+        self._backlog = backlog
+        self._record = record
+        self._progress = progress
+        # The total of a reduction depends on its chunks, so these stay as planned.
+        is_learning = plan.result != "value" and plan.options.get("may_resize", True)
+        self._learner = Learner(plan) if is_learning else None
+        self._recovery = Recovery(
+            plan.name, plan.grid, plan.cuttable, target.grain, plan.budget_bytes
+        )
+        self._resized = self._recycled = 0
+
+    def on_report(self, batch: Batch, report: TaskReport) -> None:
+        """Note what was done."""
+        self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+        self._progress.update(report)
+        message = self._recovery.on_done(batch, report.n_cells, self._backlog)
+        if message is not None:
+            self._record.note_event("split", message, {"parts": dict(batch.parts)})
+        if self._learner is not None and not batch.parts:
+            self._learner.see(report.chunks)
+            self._resize(self._learner)
+
+    def on_setback(self, setback: Setback) -> None:
+        """Put a batch back that was not done, or end the run."""
+        batch, error = setback.batch, setback.error
+        if setback.is_loss:
+            kind, message = "lost", self._recovery.on_loss(batch, self._backlog)
+        elif isinstance(error, MemoryError) and not isinstance(error, BudgetError):
+            # What was thought of its memory was wrong, so nothing is made larger any more.
+            self._learner = None
+            kind, message = "split", self._recovery.on_memory(batch, self._backlog)
+        else:
+            raise error
+        details = {"units": [[unit.start, unit.stop] for unit in batch.units]}
+        self._record.note_event(kind, message, {**details, "error": repr(error)})
+
+    def on_recycle(self, report: TaskReport) -> None:
+        """Note that a worker was replaced."""
+        self._recycled += 1
+        held = format_bytes(report.resident_bytes)
+        message = (
+            f"Process {report.worker.partition('/')[0]} held {held} after its task: something in "
+            "it leaks. It was replaced by a fresh one."
+        )
+        details = {"worker": report.worker, "resident_bytes": report.resident_bytes}
+        self._record.note_event("recycled", message, details)
+
+    def counts(self) -> dict[str, int]:
+        """Return how often something happened."""
+        return {
+            "resized": self._resized,
+            "split": self._recovery.n_split,
+            "lost": self._recovery.n_lost,
+            "recycled": self._recycled,
+        }
+
+    def _resize(self, learner: Learner) -> None:
+        """Cut what is left another way, if what was learnt says so."""
+        change = learner.propose(cells_left=self._backlog.left, first=self._backlog.first)
+        if change is not None:
+            self._backlog.cut(change.cut.cells, change.cut.strides)
+            self._record.note_event("resized", change.message, change.details())
+            self._resized += 1
 
 
 def _open_result(plan: Plan, folder: RunFolder) -> Any:

@@ -4,7 +4,7 @@ import pytest
 
 from barrow.recording.record import RecordWriter, describe_environment
 
-CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, 50)
+CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, (77,), 50)
 
 
 def test_a_record_can_be_read_while_it_is_written(tmp_path):
@@ -35,7 +35,7 @@ def test_the_environment_names_the_versions_that_matter():
 
 
 def test_chunks_computed_in_one_call_have_a_row_each_and_the_same_sums(tmp_path):
-    together = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 901, 3, 50)
+    together = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 901, 3, (7, 8, None), 50)
     with RecordWriter(tmp_path / "record.sqlite") as record:
         record.note_chunks("1/a", 5, [together])
         assert record.finished_chunks() == {4, 5, 6}
@@ -44,6 +44,15 @@ def test_chunks_computed_in_one_call_have_a_row_each_and_the_same_sums(tmp_path)
     assert (totals["read_bytes"], totals["written_bytes"]) == (800, 901)
     assert totals["compute_seconds"] == pytest.approx(0.2)
     assert totals["peak_task_bytes"] == 50
+
+
+def test_every_chunk_has_its_checksum_and_can_be_taken_out_again(tmp_path):
+    together = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 901, 3, (7, 8, None), 50)
+    with RecordWriter(tmp_path / "record.sqlite") as record:
+        record.note_chunks("1/a", 5, [together])
+        assert record.checksums() == {4: 7, 5: 8, 6: None}
+        record.forget_chunks({5})
+        assert record.finished_chunks() == {4, 6}
 
 
 def test_events_are_kept_with_their_numbers(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,10 @@ from barrow.running.engines import InlineEngine, ThreadEngine
 from barrow.running.room import run_chunks
 from barrow.running.sinks import MemorySink
 from barrow.running.task import Work
+
+
+def give_up(setback):
+    raise setback.error
 
 
 class Watched:
@@ -47,7 +53,14 @@ def test_no_more_than_a_window_is_ever_in_flight(make):
     work, out = work_of(np.negative, np.arange(5000.0), {"dim_0": 1})
     engine = Watched(make(work))
     reports = []
-    run_chunks(engine, Backlog(work.grid), slots=2, chunk_seconds=0, on_report=reports.append)
+    run_chunks(
+        engine,
+        Backlog(work.grid),
+        slots=2,
+        chunk_seconds=0,
+        on_report=lambda _, report: reports.append(report),
+        on_setback=give_up,
+    )
     assert engine.most_in_flight <= engine.window
     assert sorted(chunk.number for report in reports for chunk in report.chunks) == list(
         range(5000)
@@ -68,6 +81,56 @@ def test_an_error_stops_the_run_and_keeps_what_was_done():
             Backlog(work.grid),
             slots=1,
             chunk_seconds=0,
-            on_report=lambda _: None,
+            on_report=lambda *_: None,
+            on_setback=give_up,
         )
     np.testing.assert_array_equal(out[:70], np.arange(70.0))
+
+
+def test_what_failed_and_was_put_back_is_done_before_the_rest():
+    failed = []
+
+    def fail_once(x):
+        if x[0] == 30 and not failed:
+            failed.append(x[0])
+            raise RuntimeError("once")
+        return x
+
+    work, out = work_of(fail_once, np.arange(100.0), {"dim_0": 10})
+    backlog, order = Backlog(work.grid), []
+    run_chunks(
+        InlineEngine(work),
+        backlog,
+        slots=1,
+        chunk_seconds=0,
+        on_report=lambda _, report: order.extend(chunk.number for chunk in report.chunks),
+        on_setback=lambda setback: backlog.put_back(setback.batch),
+    )
+    assert order == list(range(10))
+    np.testing.assert_array_equal(out, np.arange(100.0))
+
+
+def test_what_must_run_alone_waits_for_the_others_and_they_for_it():
+    work, _ = work_of(np.negative, np.arange(100.0), {"dim_0": 1})
+    engine = Watched(ThreadEngine(work, 2))
+    backlog = Backlog(work.grid)
+    alone = replace(backlog.take(1), is_alone=True)
+    backlog.put_back(alone)
+    seen = []
+    submit = engine.submit
+
+    def watch(batch):
+        submit(batch)
+        seen.append((batch.is_alone, engine.in_flight))
+
+    engine.submit = watch
+    run_chunks(
+        engine,
+        backlog,
+        slots=2,
+        chunk_seconds=0,
+        on_report=lambda *_: None,
+        on_setback=give_up,
+    )
+    assert seen[0] == (True, 1)
+    assert seen[1] == (False, 1)

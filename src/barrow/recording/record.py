@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 COMMIT_SECONDS = 0.5
 
 _SCHEMA = """
@@ -31,6 +31,7 @@ create table if not exists task (
     written_bytes integer not null,
     cells integer not null,          -- chunks computed in the same call: times and bytes above
                                      -- are an equal share
+    checksum integer,                -- CRC-32C of its values; null where the result is not stored
     peak_bytes integer not null,     -- most the process held during the call, above what it held
                                      -- before its first task; of all its threads together
     worker text not null,            -- process/thread
@@ -56,7 +57,8 @@ class RecordWriter:
     >>> folder = Path(tempfile.mkdtemp())
     >>> with RecordWriter(folder / "record.sqlite") as record:
     ...     record.describe({"step": "denoise"})
-    ...     record.note_chunks("17/main", 2**20, [(4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 800, 2, 0)])
+    ...     done = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 800, 2, (7, 9), 0)
+    ...     record.note_chunks("17/main", 2**20, [done])
     ...     record.finished_chunks()
     {4, 5}
     """
@@ -89,12 +91,8 @@ class RecordWriter:
         A tuple that stands for several chunks becomes a row for each of them.
         """
         self._db.executemany(
-            "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (*row, worker, resident_bytes)
-                for chunk in chunks
-                for row in ((chunk,) if chunk[8] == 1 else _share_out(*chunk))
-            ],
+            "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)],
         )
         if time.monotonic() - self._committed > COMMIT_SECONDS:
             self._db.commit()
@@ -109,6 +107,15 @@ class RecordWriter:
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
         return {number for (number,) in self._db.execute("select chunk from task")}
+
+    def checksums(self) -> dict[int, int | None]:
+        """Return the checksum of each chunk that is done."""
+        return dict(self._db.execute("select chunk, checksum from task order by chunk"))
+
+    def forget_chunks(self, numbers: Iterable[int]) -> None:
+        """Take out chunks that have to be done again."""
+        self._db.executemany("delete from task where chunk = ?", [(n,) for n in numbers])
+        self._db.commit()
 
     def totals(self) -> dict[str, float]:
         """Return sums over all chunks."""
@@ -141,15 +148,17 @@ class RecordWriter:
         self.close()
 
 
-def _share_out(number: int, started: float, *measured: float) -> Iterable[tuple[float, ...]]:
+def _share_out(number: int, started: float, *measured: Any) -> Iterable[tuple[Any, ...]]:
     """Yield a row for each of the chunks that one call has done."""
-    *seconds, read_bytes, written_bytes, cells, peak_bytes = measured
-    cells = int(cells)
+    *seconds, read_bytes, written_bytes, cells, checksums, peak_bytes = measured
+    if cells == 1:
+        yield number, started, *measured[:-2], checksums[0], peak_bytes
+        return
     shares = [spent / cells for spent in seconds]
     for index in range(cells):
         # What cannot be divided goes to the first ones: sums stay exact.
-        counts = [(int(size) + cells - 1 - index) // cells for size in (read_bytes, written_bytes)]
-        yield (number + index, started, *shares, *counts, cells, peak_bytes)
+        sizes = [size // cells + (index < size % cells) for size in (read_bytes, written_bytes)]
+        yield number + index, started, *shares, *sizes, cells, checksums[index], peak_bytes
 
 
 def describe_environment() -> dict[str, Any]:

@@ -6,6 +6,7 @@ several. They are handed out in order, so what was handed out is everything befo
 one number, and a million chunks are never listed.
 """
 
+from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,12 @@ class Batch:
     units: list[range]
     strides: Mapping[str, int] | None = None
     """Blocks in which each unit is walked; None for those of the work."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """Blocks into which each unit is split because it did not fit: each reads for itself."""
+    losses: int = 0
+    """How many times a worker was lost that had it."""
+    is_alone: bool = False
+    """Whether nothing else may run meanwhile, so that it is known who did it."""
 
 
 @dataclass
@@ -43,21 +50,47 @@ class Backlog:
     first: int = field(default=0, init=False)
     """All chunks before this one were handed out, or finished before."""
     left: int = field(init=False)
+    """Chunks that were never handed out."""
+    parts: Mapping[str, int] = field(default_factory=dict, init=False)
+    _returned: deque[Batch] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
         self.left = len(self.grid) - len(self.finished)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to hand out."""
+        return not self.left and not self._returned
+
+    @property
+    def wants_quiet(self) -> bool:
+        """Whether what comes next must run alone."""
+        return bool(self._returned) and self._returned[0].is_alone
+
+    @property
     def units_left(self) -> int:
-        """About how many units are left."""
+        """About how many units are left that were never handed out."""
         return -(-self.left // self.cells)
+
+    def put_back(self, batch: Batch) -> None:
+        """Take back what was handed out and not done; it goes out again first."""
+        if batch.is_alone:
+            self._returned.append(batch)
+        else:
+            self._returned.appendleft(batch)
 
     def cut(self, cells: int, strides: Mapping[str, int] | None = None) -> None:
         """Hand out units of so many chunks from here on, walked in these strides."""
         self.cells, self.strides = cells, strides
 
+    def split(self, parts: Mapping[str, int]) -> None:
+        """Hand out single chunks in these parts from here on: whole ones do not fit."""
+        self.cells, self.strides, self.parts = 1, None, parts
+
     def take(self, count: int) -> Batch:
-        """Hand out the next few units."""
+        """Hand out the next few units; what was put back comes first, as it is."""
+        if self._returned:
+            return self._returned.popleft()
         units: list[range] = []
         while self.left and len(units) < count:
             while self.first in self.finished:
@@ -68,7 +101,7 @@ class Backlog:
             self.first += length
             self.left -= length
             units.append(range(start, start + length))
-        return Batch(units, self.strides)
+        return Batch(units, self.strides, self.parts)
 
     def _count_free(self, start: int) -> int:
         """Return how many of the next chunks are not finished, as far as it matters."""

@@ -4,14 +4,34 @@ An engine takes batches of units and gives back reports in the order in which
 they end. It decides nothing.
 """
 
+import os
+import signal
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from barrow.errors import ClusterError, TravelError
 from barrow.running.backlog import Batch
 from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work, perform
+
+
+@dataclass(frozen=True)
+class Setback:
+    """A batch that was not done."""
+
+    batch: Batch
+    error: BaseException
+    """What the first of its units raised, or how its worker was lost."""
+    is_loss: bool = False
+    """Whether the worker was lost; who is to blame is not known."""
+
+
+Outcome = tuple[Batch, TaskReport] | Setback
+"""A batch with its report, or what went wrong."""
 
 
 class Engine(Protocol):
@@ -25,8 +45,8 @@ class Engine(Protocol):
     def submit(self, batch: Batch) -> None:
         """Hand in some units."""
 
-    def collect(self) -> list[TaskReport]:
-        """Wait until something ends and return it; an error is raised."""
+    def collect(self) -> list[Outcome]:
+        """Wait until something ends and return it."""
 
     def stop(self) -> None:
         """Drop what has not begun and wait for what has."""
@@ -46,9 +66,13 @@ class InlineEngine:
         """Hand in some units."""
         self._waiting.append(batch)
 
-    def collect(self) -> list[TaskReport]:
+    def collect(self) -> list[Outcome]:
         """Run the oldest batch."""
-        return [perform(self._work, self._waiting.popleft())]
+        batch = self._waiting.popleft()
+        try:
+            return [(batch, perform(self._work, batch))]
+        except Exception as error:
+            return [Setback(batch, error)]
 
     def stop(self) -> None:
         """Drop what has not begun."""
@@ -63,17 +87,21 @@ class ThreadEngine:
     def __init__(self, work: Work, threads: int) -> None:
         self._work = work
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="barrow")
-        self._futures: set[Future[TaskReport]] = set()
+        self._futures: dict[Future[TaskReport], Batch] = {}
         self.window = 2 * threads
 
     def submit(self, batch: Batch) -> None:
         """Hand in some units."""
-        self._futures.add(self._pool.submit(perform, self._work, batch))
+        self._futures[self._pool.submit(perform, self._work, batch)] = batch
 
-    def collect(self) -> list[TaskReport]:
+    def collect(self) -> list[Outcome]:
         """Wait for the next batches to end."""
-        done, self._futures = wait(self._futures, return_when=FIRST_COMPLETED)
-        return [future.result() for future in done]
+        done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
+        outcomes: list[Outcome] = []
+        for future in done:
+            batch, error = self._futures.pop(future), future.exception()
+            outcomes.append((batch, future.result()) if error is None else Setback(batch, error))
+        return outcomes
 
     def stop(self) -> None:
         """Drop what has not begun and wait for what has."""
@@ -85,11 +113,24 @@ class DaskEngine:
 
     batch_seconds = 0.1
 
-    def __init__(self, work: Work, client: Any, slots: int, name: str) -> None:
+    def __init__(
+        self,
+        work: Work,
+        client: Any,
+        slots: int,
+        name: str,
+        *,
+        recycle_bytes: int = 0,
+        on_recycle: Callable[[TaskReport], None] | None = None,
+    ) -> None:
         from distributed import as_completed
 
         self._client = client
         self._name = name
+        # A worker that holds more than this after a task is replaced by a fresh one.
+        self._recycle_bytes = recycle_bytes
+        self._on_recycle = on_recycle
+        self._recycled: set[int] = set()
         # What is heavy stays here and is handed out block by block.
         self._work = work
         parcel = pack(work.light(), name)
@@ -98,6 +139,7 @@ class DaskEngine:
         self._parcel = client.submit(_same, parcel, key=f"parcel-{parcel.token}")
         self._check_all_workers()
         self._running: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._batches: dict[Any, Batch] = {}
         self._count = 0
         self.window = 3 * slots
 
@@ -111,7 +153,7 @@ class DaskEngine:
         ]
         for check in checks:
             if (error := check.exception()) is not None:
-                raise _explain(error, self._name)
+                raise _translate(error)
 
     def submit(self, batch: Batch) -> None:
         """Hand in some units."""
@@ -124,17 +166,47 @@ class DaskEngine:
             retries=0,
         )
         self._count += 1
+        self._batches[future.key] = batch
         self._running.add(future)
 
-    def collect(self) -> list[TaskReport]:
+    def collect(self) -> list[Outcome]:
         """Wait for the next batches to end."""
-        reports = []
+        outcomes: list[Outcome] = []
         for future, answer in self._running.next_batch(block=True):
-            if future.status != "finished":
-                error = answer[1] if isinstance(answer, tuple) else future.exception()
-                raise _explain(error, self._name)
-            reports.append(answer)
-        return reports
+            batch = self._batches.pop(future.key)
+            if future.status == "finished":
+                outcomes.append((batch, answer))
+                self._recycle(answer)
+            else:
+                outcomes.append(self._explain(batch, future, answer))
+        return outcomes
+
+    def _recycle(self, report: TaskReport) -> None:
+        """Replace a worker that has less and less room: something in it leaks."""
+        if not self._recycle_bytes or report.resident_bytes <= self._recycle_bytes:
+            return
+        pid = int(report.worker.partition("/")[0])
+        if pid in self._recycled:
+            return
+        self._recycled.add(pid)
+        # It says goodbye to the scheduler, which gives what it has in hand to others.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        if self._on_recycle is not None:
+            self._on_recycle(report)
+
+    def _explain(self, batch: Batch, future: Any, answer: Any) -> Setback:
+        """Return what went wrong with a batch: its own error, or a worker that was lost."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        error = answer[1] if isinstance(answer, tuple) else future.exception()
+        lost = (KilledWorker, FutureCancelledError, CancelledError)
+        if isinstance(error, lost) and self._client.status == "running":
+            return Setback(batch, error, is_loss=True)
+        return Setback(batch, _translate(error))
 
     def stop(self) -> None:
         """Drop what has not begun and wait for what has."""
@@ -147,14 +219,14 @@ def _same(parcel: Any) -> Any:
     return parcel
 
 
-def _explain(error: BaseException, name: str) -> BaseException:
+def _translate(error: BaseException) -> BaseException:
     """Return the error a user should see instead of one of Dask's own."""
     from distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
         return ClusterError(
-            f"Workers died again and again while running '{name}'. A task may need more memory "
-            "than a worker has: use workers with more memory, or a smaller memory= for this run."
+            "Workers died again and again before they could begin. They may have too little "
+            "memory to open your data or to import what your function needs."
         )
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "barrow":
         return TravelError(

@@ -1,8 +1,10 @@
 """How much memory this process holds, and held at most while a task ran."""
 
+import ctypes
+import gc
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Self
 
 from barrow.ownership import is_own_process
@@ -87,6 +89,29 @@ def resident_bytes() -> int:
         import psutil
 
         return int(psutil.Process().memory_info().rss)
+
+
+def tidy_up(held_bytes: int, usual_bytes: int) -> int:
+    """Give back memory that nothing uses, in a worker of our own; return what is held then.
+
+    An allocator keeps what was freed, for the next task. If that becomes much more than
+    usual, it is given back, so that what is left is really in use.
+    """
+    if held_bytes <= usual_bytes or not is_own_process():
+        return held_bytes
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    return resident_bytes()
+
+
+def data_bytes() -> int:
+    """Return the private memory that this process has asked for; 0 where that is not known."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[5]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
 
 
 def _find_bytes(text: bytes, name: bytes) -> int:

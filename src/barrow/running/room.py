@@ -5,10 +5,11 @@ the next are handed in, several at a time when they are short.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from barrow.running.backlog import Backlog
-from barrow.running.engines import Engine
+from barrow.running.backlog import Backlog, Batch
+from barrow.running.engines import Engine, Setback
 from barrow.running.fold import Fold
 from barrow.running.task import TaskReport
 
@@ -23,7 +24,8 @@ def run_chunks(
     *,
     slots: int,
     chunk_seconds: float,
-    on_report: Callable[[TaskReport], None],
+    on_report: Callable[[Batch, TaskReport], None],
+    on_setback: Callable[[Setback], None],
     combine: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
     """Run the chunks of a backlog and return the total of a reduction.
@@ -38,24 +40,37 @@ def run_chunks(
     chunk_seconds
         Predicted for one chunk; corrected as reports come in. 0 if not known.
     on_report
-        Called with each report, in the order in which they come.
+        Called with each batch and its report, in the order in which they come.
+    on_setback
+        Called with each batch that was not done: puts it back into the backlog, or raises.
     """
     fold = Fold(combine) if combine is not None else None
     pace = _Pace(chunk_seconds)
     in_flight = 0
+    is_quiet = False
     try:
-        while backlog.left or in_flight:
-            while backlog.left and in_flight < engine.window:
+        while not backlog.is_empty or in_flight:
+            while not backlog.is_empty and in_flight < engine.window and not is_quiet:
+                if backlog.wants_quiet and in_flight:
+                    break
+                is_quiet = backlog.wants_quiet
                 unit_seconds = pace.seconds * backlog.cells
                 size = choose_batch(unit_seconds, engine.batch_seconds, backlog.units_left, slots)
                 engine.submit(backlog.take(size))
                 in_flight += 1
-            for report in engine.collect():
+            for outcome in engine.collect():
                 in_flight -= 1
+                is_quiet = False
+                if isinstance(outcome, Setback):
+                    on_setback(outcome)
+                    continue
+                batch, report = outcome
                 pace.learn(report)
                 if fold is not None:
                     fold.extend(report.parts)
-                on_report(report)
+                if report.left:
+                    backlog.put_back(replace(batch, units=report.left))
+                on_report(batch, report)
     finally:
         engine.stop()
     return fold.result() if fold is not None else None
@@ -87,6 +102,8 @@ class _Pace:
         self.seconds = seconds
 
     def learn(self, report: TaskReport) -> None:
+        if not report.chunks:
+            return
         spent = sum(c.read_seconds + c.compute_seconds + c.write_seconds for c in report.chunks)
         seen = spent / max(1, report.n_cells)
         self.seconds = seen if self.seconds <= 0 else 0.7 * self.seconds + 0.3 * seen

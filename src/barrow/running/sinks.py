@@ -6,7 +6,7 @@ and says how many bytes that were. No two tasks write the same place.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from barrow.shared import Ranges, SharedArray
 class Sink(Protocol):
     """Takes the blocks of a result."""
 
+    is_lasting: ClassVar[bool]
+    """Whether what was written is still there when this process has ended."""
+
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
         """Put one block into its place."""
 
@@ -24,6 +27,7 @@ class Sink(Protocol):
 class MemorySink:
     """An array of this process: for in-line work and threads."""
 
+    is_lasting: ClassVar[bool] = False
     array: np.ndarray
 
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
@@ -35,6 +39,7 @@ class MemorySink:
 class SharedSink:
     """An array that worker processes of this machine write into."""
 
+    is_lasting: ClassVar[bool] = False
     handle: SharedArray
 
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
@@ -46,6 +51,7 @@ class SharedSink:
 class ZarrSink:
     """A Zarr store that every worker can reach."""
 
+    is_lasting: ClassVar[bool] = True
     path: str
     run: int = 0
     """Differs from run to run: an array that was opened for an earlier one may have had other
@@ -54,6 +60,11 @@ class ZarrSink:
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
         """Put one block into its place."""
         _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
+
+    def read(self, ranges: Ranges) -> np.ndarray:
+        """Return one block as it is stored."""
+        found = _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)]
+        return np.asarray(found)
 
 
 @lru_cache(maxsize=8)

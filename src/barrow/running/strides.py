@@ -5,7 +5,7 @@ that fit a cache. In memory at once: the blocks that were read, the answer, and 
 the function needs for one stride.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,20 +26,40 @@ def read_in_strides(target: Source, ranges: Ranges, strides: Mapping[str, int]) 
     >>> read_in_strides(source, ((1, 7),), {"x": 4})
     array([1, 2, 3, 4, 5, 6])
     """
-    shape = tuple(stop - start for start, stop in ranges)
-    grid = Grid(dict(zip(target.dims, shape, strict=True)), strides)
-    if len(grid) == 1:
+    parts = list(split_block(target, ranges, strides))
+    if len(parts) == 1:
         return target.read(ranges)
     pairs = zip(leaves(target), leaf_ranges(target, ranges), strict=True)
     windows = [Window(leaf.read(block), block) for leaf, block in pairs]
     inner = rebind(target, iter(windows))
-    answer = np.empty(shape, target.dtype)
-    for part in grid:
+    answer = np.empty([stop - start for start, stop in ranges], target.dtype)
+    for place, part in parts:
+        answer[_slices(part)] = inner.read(place)
+    return answer
+
+
+def read_in_parts(target: Source, ranges: Ranges, parts: Mapping[str, int]) -> np.ndarray:
+    """Return a block of the target, each part of it read and computed for itself.
+
+    In memory at once: the answer, and what one part needs. What parts share is read
+    more than once: this is for blocks that did not fit otherwise.
+    """
+    answer = np.empty([stop - start for start, stop in ranges], target.dtype)
+    for place, part in split_block(target, ranges, parts):
+        answer[_slices(part)] = target.read(place)
+    return answer
+
+
+def split_block(
+    target: Source, ranges: Ranges, parts: Mapping[str, int]
+) -> Iterator[tuple[Ranges, Ranges]]:
+    """Yield the parts of a block: where each lies in the target, and in the block."""
+    shape = [stop - start for start, stop in ranges]
+    for part in Grid(dict(zip(target.dims, shape, strict=True)), parts):
         place = tuple(
             (low + start, low + stop) for (start, stop), (low, _) in zip(part, ranges, strict=True)
         )
-        answer[_slices(part)] = inner.read(place)
-    return answer
+        yield place, part
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,12 @@ from barrow.model.grid import Grid
 from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
 from barrow.running.backlog import Batch
+from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
-from barrow.running.memory import PeakGauge, resident_bytes
+from barrow.running.ledger import checksum
+from barrow.running.memory import PeakGauge, resident_bytes, tidy_up
 from barrow.running.sinks import Sink
-from barrow.running.strides import read_in_strides
+from barrow.running.strides import read_in_parts, read_in_strides, split_block
 from barrow.shared import Ranges
 
 
@@ -32,6 +34,8 @@ class Work:
     """None for a reduction."""
     strides: Mapping[str, int] = field(default_factory=dict)
     """Blocks in which a task walks its chunk; empty when it takes it all at once."""
+    budget_bytes: int = 0
+    """What one task may use; 0 for no limit."""
 
     @cached_property
     def base_bytes(self) -> int:
@@ -77,6 +81,8 @@ class ChunkReport(NamedTuple):
     written_bytes: int
     cells: int = 1
     """How many chunks it were."""
+    checksums: tuple[int | None, ...] = (None,)
+    """Of each chunk, where it is stored; see :mod:`barrow.running.ledger`."""
     peak_bytes: int = 0
     """Most memory the process held meanwhile, above what it held before its first task."""
 
@@ -90,6 +96,8 @@ class TaskReport:
     """Memory of the whole process just after the task."""
     chunks: list[ChunkReport]
     parts: list[tuple[Node, Any]] = field(default_factory=list)
+    left: list[range] = field(default_factory=list)
+    """Units of the batch that were not done: the first of them failed."""
 
     @property
     def n_cells(self) -> int:
@@ -100,7 +108,11 @@ class TaskReport:
 def perform(
     work: Work, batch: Batch, readers: Sequence[tuple[Reader, ...]] | None = None
 ) -> TaskReport:
-    """Do some units, one after the other."""
+    """Do some units, one after the other.
+
+    If one fails, those before it are reported and the rest is left over. The error is
+    raised only if it was the first, so nothing that was done is lost with it.
+    """
     combine = _combine_of(work.target)
     fold = Fold(combine) if combine is not None else None
     strides = work.strides if batch.strides is None else batch.strides
@@ -108,37 +120,61 @@ def perform(
     target = metered(work.target, meter)
     reports: list[ChunkReport] = []
     short: list[tuple[Any, ...]] = []
-    with PeakGauge(work.base_bytes) as gauge:
+    done = 0
+    # One fence for all: they run one after the other, and moving it takes longer than a tiny chunk.
+    with PeakGauge(work.base_bytes) as gauge, FENCE.around(work.budget_bytes):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))
-            if fold is not None:
-                short.append(_add_one(work, target, meter, unit, fold))
-            else:
-                short.append(_write_one(work, target, meter, unit, strides))
-            if gauge.is_due or index == len(batch.units) - 1:
+            try:
+                if fold is not None:
+                    measured = _add_one(work, target, meter, unit, fold, batch.parts)
+                else:
+                    measured = _write_one(work, target, meter, unit, strides, batch.parts)
+            except Exception:
+                if not done:
+                    raise
+                break
+            short.append(measured)
+            done += 1
+            if gauge.is_due or done == len(batch.units):
                 peak = gauge.read()
                 reports += [ChunkReport._make((*measured, peak)) for measured in short]
                 short.clear()
+        if short:
+            peak = gauge.read()
+            reports += [ChunkReport._make((*measured, peak)) for measured in short]
     return TaskReport(
         worker=f"{os.getpid()}/{threading.current_thread().name}",
-        resident_bytes=gauge.resident_bytes,
+        resident_bytes=tidy_up(gauge.resident_bytes, work.base_bytes + work.budget_bytes // 4),
         chunks=reports,
         parts=fold.parts() if fold is not None else [],
+        left=batch.units[done:],
     )
 
 
 def _write_one(
-    work: Work, target: Source, meter: Meter, unit: range, strides: Mapping[str, int]
+    work: Work,
+    target: Source,
+    meter: Meter,
+    unit: range,
+    strides: Mapping[str, int],
+    parts: Mapping[str, int],
 ) -> tuple[Any, ...]:
     """Compute one unit of a map and put it into its place; return its report but the peak."""
     assert work.sink is not None
     started, cpu, begin = time.time(), time.thread_time(), time.perf_counter()
     meter.reset()
     ranges = work.grid.block(unit)
-    block = read_in_strides(target, ranges, strides) if strides else target.read(ranges)
+    if parts:
+        block = read_in_parts(target, ranges, parts)
+    elif strides:
+        block = read_in_strides(target, ranges, strides)
+    else:
+        block = target.read(ranges)
     computed = time.perf_counter()
     work.sink.write(ranges, block)
+    checksums = _checksums(work, unit, ranges, block)
     return (
         unit.start,
         started,
@@ -149,19 +185,53 @@ def _write_one(
         meter.bytes,
         block.nbytes,
         len(unit),
+        checksums,
     )
 
 
-def _add_one(work: Work, target: Source, meter: Meter, unit: range, fold: Fold) -> tuple[Any, ...]:
+def _checksums(
+    work: Work, unit: range, ranges: Ranges, block: np.ndarray
+) -> tuple[int | None, ...]:
+    """Return the checksum of each chunk of a unit, if it is to be found again later."""
+    if work.sink is None or not work.sink.is_lasting:
+        return (None,) * len(unit)
+    if len(unit) == 1:
+        return (checksum(block),)
+    found = []
+    for number in unit:
+        cell = tuple(
+            slice(start - low, stop - low)
+            for (start, stop), (low, _) in zip(work.grid.ranges(number), ranges, strict=True)
+        )
+        found.append(checksum(block[cell]))
+    return tuple(found)
+
+
+def _add_one(
+    work: Work,
+    target: Source,
+    meter: Meter,
+    unit: range,
+    fold: Fold,
+    parts: Mapping[str, int],
+) -> tuple[Any, ...]:
     """Compute one chunk of a reduction and add it up; return its report but the peak."""
     assert isinstance(target.read, Apply)
     # The last digits of a total depend on the chunks, so these are never put together.
     (number,) = unit
     started, cpu, begin = time.time(), time.thread_time(), time.perf_counter()
     meter.reset()
-    fold.add((0, number), target.read.value(work.grid.ranges(number)))
+    ranges = work.grid.ranges(number)
+    if parts:
+        split = Fold(_combine_of(target))
+        for index, (place, _) in enumerate(split_block(target, ranges, parts)):
+            split.add((0, index), target.read.value(place))
+        fold.add((0, number), split.result())
+    else:
+        fold.add((0, number), target.read.value(ranges))
     spent = time.perf_counter() - begin - meter.seconds
-    return number, started, meter.seconds, spent, 0.0, time.thread_time() - cpu, meter.bytes, 0, 1
+    cpu = time.thread_time() - cpu
+    return number, started, meter.seconds, spent, 0.0, cpu, meter.bytes, 0, 1, (None,)
 
 
 def _combine_of(target: Source) -> Any:

@@ -9,8 +9,8 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -124,6 +124,11 @@ class Cluster:
             parse_worker(address, worker) for address, worker in self._ask_scheduler().items()
         )
 
+    @property
+    def is_supervised(self) -> bool:
+        """Whether the workers are processes started here, replaced when one is lost."""
+        return getattr(self._manager, "exits", None) is not None
+
     def scale(self, n: int) -> None:
         """Ask for ``n`` workers; :meth:`wait` tells when they are there."""
         self._check_open()
@@ -179,6 +184,24 @@ class Cluster:
             is_local=is_local,
             address=self._address,
         )
+
+    @contextmanager
+    def failing_fast(self) -> Iterator[None]:
+        """Report a lost worker at once, so that whoever runs tasks decides what happens to them.
+
+        By itself Dask gives them to three more workers first, which may cost those too. On
+        a cluster of somebody else this is left as it is.
+        """
+        scheduler = getattr(self._manager, "scheduler", None)
+        if not self.is_supervised or scheduler is None:
+            yield
+            return
+        before = scheduler.allowed_failures
+        scheduler.allowed_failures = 0
+        try:
+            yield
+        finally:
+            scheduler.allowed_failures = before
 
     def close(self) -> None:
         """End what was started for this cluster; again is allowed."""
@@ -246,7 +269,7 @@ class Cluster:
         return workers
 
     def _is_local(self, workers: tuple[WorkerInfo, ...]) -> bool:
-        if getattr(self._manager, "exits", None) is not None:
+        if self.is_supervised:
             return True
         one_of_each_host = {worker.host: worker.address for worker in workers}
         if not one_of_each_host or not set(one_of_each_host) <= _list_own_hosts():

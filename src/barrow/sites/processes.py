@@ -36,7 +36,7 @@ MOST_FAILED_STARTS = 5
 """Processes in a row that ended before they had reached the scheduler."""
 QUICK_SECONDS = 1.0
 """A worker that ends so soon after it came is replaced with growing patience."""
-LONGEST_PAUSE_SECONDS = 5.0
+LONGEST_PAUSE_SECONDS = 1.0
 CLOSE_SECONDS = 2.0
 """A worker ends by itself within one second of being asked; then it is killed."""
 TAIL_LINES = 20
@@ -342,7 +342,7 @@ def choose_pause(quick_ends: int) -> float:
     Examples
     --------
     >>> [choose_pause(n) for n in (0, 1, 2, 3, 20)]
-    [0.0, 0.0, 0.1, 0.2, 5.0]
+    [0.0, 0.0, 0.1, 0.2, 1.0]
     """
     return min(LONGEST_PAUSE_SECONDS, 0.1 * 2 ** (quick_ends - 2)) if quick_ends > 1 else 0.0
 
