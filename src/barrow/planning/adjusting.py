@@ -13,7 +13,7 @@ from barrow.model.cost import Cost
 from barrow.model.grid import Grid
 from barrow.model.plan import Plan
 from barrow.planning.ladder import climb
-from barrow.planning.layout import CHUNK_SECONDS, Layout
+from barrow.planning.layout import CHUNK_SECONDS, Layout, measure_crowd
 from barrow.planning.planner import Candidate, Choice
 from barrow.units import format_seconds
 
@@ -153,8 +153,7 @@ def layout_of(plan: Plan) -> Layout:
         memory_bytes=plan.memory_bytes,
         budget_bytes=plan.budget_bytes,
         chunk_seconds=CHUNK_SECONDS[plan.engine],
-        crowding=min(1.0, (together - 1) / max(1, plan.cores - 1)),
-        tasks_per_core=max(1.0, together / plan.cores) if plan.is_local else 1.0,
+        **measure_crowd(together, plan.cores, is_local=plan.is_local),
     )
 
 
