@@ -187,8 +187,8 @@ class _Execution:
         if damaged:
             record.forget_chunks(damaged)
             message = (
-                f"{format_count(len(damaged), 'chunk')} of the earlier run cannot be read back as "
-                "it was written: it is done again."
+                f"{format_count(len(damaged), 'chunk')} of the earlier run could not be read back "
+                "as written: done again."
             )
             record.note_event("damaged", message, {"chunks": sorted(damaged)[:1000]})
         return checksums.keys() - damaged
