@@ -16,7 +16,7 @@ ROWS = [
     {"api"},
     {"pipelines"},
     {"composing", "executing"},
-    {"remembering"},
+    {"remembering", "steering"},
     {
         "sources",
         "probing",

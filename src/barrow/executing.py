@@ -14,30 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from barrow.errors import BudgetError, OutputError
+from barrow.errors import OutputError
 from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
-from barrow.planning.learning import Learner
 from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
-from barrow.running.backlog import Backlog, Batch
-from barrow.running.engines import DaskEngine, Engine, InlineEngine, Setback, ThreadEngine
+from barrow.running.backlog import Backlog
+from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
 from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
 from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
-from barrow.running.recovery import Recovery
 from barrow.running.room import run_chunks
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
-from barrow.running.task import TaskReport, Work
+from barrow.running.task import Work
 from barrow.shared import SharedArray
-from barrow.units import format_bytes, format_count
+from barrow.steering import Course
+from barrow.units import format_count
 
 
 def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
@@ -135,7 +134,7 @@ class _Execution:
     kept_target: Source | None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
-    course: "_Course" = field(init=False)
+    course: Course = field(init=False)
     """What happens on the way."""
 
     @property
@@ -263,7 +262,7 @@ class _Execution:
         combine = read.step.combine if isinstance(read, Apply) else None
         backlog = Backlog(plan.grid, finished)
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        self.course = course = _Course(plan, self.target, backlog, record, progress)
+        self.course = course = Course(plan, self.target, backlog, record, progress)
         status = "failed"
         try:
             value = run_chunks(
@@ -297,82 +296,6 @@ class _Execution:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)
         return run
-
-
-class _Course:
-    """What happens while the chunks of a run are done: noted, learnt from, put right."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        target: Source,
-        backlog: Backlog,
-        record: RecordWriter,
-        progress: Progress,
-    ) -> None:
-        self._backlog = backlog
-        self._record = record
-        self._progress = progress
-        # The total of a reduction depends on its chunks, so these stay as planned.
-        is_learning = plan.result != "value" and plan.options.get("may_resize", True)
-        self._learner = Learner(plan) if is_learning else None
-        self._recovery = Recovery(
-            plan.name, plan.grid, plan.cuttable, target.grain, plan.budget_bytes
-        )
-        self._resized = self._recycled = 0
-
-    def on_report(self, batch: Batch, report: TaskReport) -> None:
-        """Note what was done."""
-        self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
-        self._progress.update(report)
-        message = self._recovery.on_done(batch, report.n_cells, self._backlog)
-        if message is not None:
-            self._record.note_event("split", message, {"parts": dict(batch.parts)})
-        if self._learner is not None and not batch.parts:
-            self._learner.see(report.chunks)
-            self._resize(self._learner)
-
-    def on_setback(self, setback: Setback) -> None:
-        """Put a batch back that was not done, or end the run."""
-        batch, error = setback.batch, setback.error
-        if setback.is_loss:
-            kind, message = "lost", self._recovery.on_loss(batch, self._backlog)
-        elif isinstance(error, MemoryError) and not isinstance(error, BudgetError):
-            # What was thought of its memory was wrong, so nothing is made larger any more.
-            self._learner = None
-            kind, message = "split", self._recovery.on_memory(batch, self._backlog)
-        else:
-            raise error
-        details = {"units": [[unit.start, unit.stop] for unit in batch.units]}
-        self._record.note_event(kind, message, {**details, "error": repr(error)})
-
-    def on_recycle(self, report: TaskReport) -> None:
-        """Note that a worker was replaced."""
-        self._recycled += 1
-        held = format_bytes(report.resident_bytes)
-        message = (
-            f"Process {report.worker.partition('/')[0]} held {held} after its task: something in "
-            "it leaks. It was replaced by a fresh one."
-        )
-        details = {"worker": report.worker, "resident_bytes": report.resident_bytes}
-        self._record.note_event("recycled", message, details)
-
-    def counts(self) -> dict[str, int]:
-        """Return how often something happened."""
-        return {
-            "resized": self._resized,
-            "split": self._recovery.n_split,
-            "lost": self._recovery.n_lost,
-            "recycled": self._recycled,
-        }
-
-    def _resize(self, learner: Learner) -> None:
-        """Cut what is left another way, if what was learnt says so."""
-        change = learner.propose(cells_left=self._backlog.left, first=self._backlog.first)
-        if change is not None:
-            self._backlog.cut(change.cut.cells, change.cut.strides)
-            self._record.note_event("resized", change.message, change.details())
-            self._resized += 1
 
 
 def _open_result(plan: Plan, folder: RunFolder) -> Any:
