@@ -14,6 +14,7 @@ ROWS = [
     {"cli"},
     {"fields"},
     {"api"},
+    {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
     {"remembering", "steering"},

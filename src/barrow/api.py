@@ -273,6 +273,48 @@ def reduce(
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
+def resume(
+    folder: str | PathLike[str],
+    *,
+    memory: str | int | None = None,
+    cluster: Any = None,
+    quiet: bool = False,
+) -> Run:
+    """Finish a run that was interrupted or killed, without the script that began it.
+
+    Chunks that are done are checked and kept. Workers are chosen for where this is
+    called. A function or data that have changed since are an error; so are data that
+    were only in memory: then make the same call again, which goes on as well.
+
+    What is opened is code that a run of yours has stored there, as
+    ``python your_script.py`` would run it. That of other people is refused.
+
+    Parameters
+    ----------
+    folder
+        Where the result goes to, as it was given as ``to``; or the hidden folder
+        ``.NAME.partial`` beside it.
+    memory, cluster, quiet
+        As for :func:`barrow.map`; by default memory is as it was.
+
+    Returns
+    -------
+    Run
+        Also of a run that is finished already.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np, tempfile
+    >>> place = f"{tempfile.mkdtemp()}/root.zarr"
+    >>> root = barrow.map(np.sqrt, np.full((4, 5), 9.0), to=place)
+    >>> float(barrow.resume(place).result[0, 0])
+    3.0
+    """
+    from barrow.resuming import resume_run
+
+    return resume_run(folder, memory=memory, cluster=cluster, quiet=quiet)
+
+
 def cluster(
     where: Any = None,
     *,

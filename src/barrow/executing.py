@@ -5,6 +5,7 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
+import sys
 import time
 import weakref
 from collections.abc import Mapping
@@ -27,11 +28,12 @@ from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.backlog import Backlog
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
-from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
+from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
+from barrow.running.saved_call import Call, describe_going_on
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
 from barrow.running.task import Work
 from barrow.shared import SharedArray
@@ -47,26 +49,37 @@ def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
     """
     assert plan.target is not None
     to, resume = plan.options.get("to"), plan.options.get("resume", True)
-    key = None
+    call = key = None
     if to is None:
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
-        # A chain in stages makes the same result as one that is fused.
-        key = fingerprint(plan.options.get("origin", plan.target))
+        call = plan.options.get("call") or Call.of(plan)
+        key = call.key
         whole = folders.find_result(to)
         if whole is not None:
             return _reuse(plan, whole, key if resume else None)
         folder = folders.open_result_folder(to)
         plan = _adopt(plan, folder, key if resume else None)
     try:
-        execution = _Execution(plan, folder, key, kept_target)
-        with doubting(execution.target, key=plan.cost_key):
+        execution = _Execution(plan, folder, call, kept_target)
+        with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
-    except BaseException:
+    except BaseException as error:
         folder.release()
         if folder.is_temporary or folder.read_key() is None:
             folder.remove()  # nothing was begun that could be taken up again
+        elif isinstance(error, (KeyboardInterrupt, SystemExit)) and to is not None:
+            _say_goodbye(error, describe_going_on(folder, to), plan.options.get("quiet", False))
         raise
+
+
+def _say_goodbye(error: BaseException, hint: str | None, quiet: bool) -> None:
+    """Tell how to go on: where the error is shown, and here for those who never see it."""
+    if hint is None:
+        return
+    error.add_note(hint)
+    if not quiet:
+        print(hint, file=sys.stderr, flush=True)
 
 
 def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
@@ -130,7 +143,8 @@ class _Execution:
 
     plan: Plan
     folder: RunFolder
-    key: str | None
+    call: Call | None
+    """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
@@ -150,7 +164,10 @@ class _Execution:
             engine = self._start_engine(cluster, stack, is_new=not finished)
             # From here on, what is in the folder is worth being taken up again.
             self.plan.save(self.folder.plan_path)
-            self.folder.key_path.write_text(self.key or "")
+            if self.call is not None:
+                self.call.save(self.folder)
+            key = self.call.key if self.call is not None else None
+            self.folder.key_path.write_text(key or "")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
             value = self._run(engine, record, finished)
@@ -245,6 +262,7 @@ class _Execution:
             self.plan = plan = replace(plan, stored_chunks=stored)
         variable = _variable(target)
         if is_new:
+            folders.empty_store(self.folder)
             stores.create_store(
                 self.folder.store,
                 lengths=target.lengths,
@@ -254,7 +272,8 @@ class _Execution:
                 labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
             )
         path = stores.array_path(self.folder.store, variable)
-        return ZarrSink(os.fspath(path), run=time.time_ns())
+        number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
+        return ZarrSink(os.fspath(path), number, lease)
 
     def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
         plan, total = self.plan, self.plan.n_chunks
@@ -264,23 +283,24 @@ class _Execution:
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
         self.course = course = Course(plan, self.target, backlog, record, progress)
         status = "failed"
-        try:
-            value = run_chunks(
-                engine,
-                backlog,
-                slots=plan.slots,
-                chunk_seconds=plan.seconds * plan.slots / total,
-                on_report=course.on_report,
-                on_setback=course.on_setback,
-                combine=combine,
-            )
-            status = "done"
-        except KeyboardInterrupt:
-            status = "interrupted"
-            raise
-        finally:
-            progress.close(status)
-            record.describe({"status": status, "ended": time.time()})
+        with shielded():
+            try:
+                value = run_chunks(
+                    engine,
+                    backlog,
+                    slots=plan.slots,
+                    chunk_seconds=plan.seconds * plan.slots / total,
+                    on_report=course.on_report,
+                    on_setback=course.on_setback,
+                    combine=combine,
+                )
+                status = "done"
+            except (KeyboardInterrupt, SystemExit):
+                status = "interrupted"
+                raise
+            finally:
+                progress.close(status)
+                record.describe({"status": status, "ended": time.time()})
         return value
 
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:

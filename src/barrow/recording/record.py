@@ -1,8 +1,8 @@
 """The record of a run: an SQLite file, written as it happens.
 
-Readable at any moment by anybody, also after a crash: entries are committed
-twice a second. The table ``task`` is the ledger too: a chunk is noted only after
-its bytes are in the store.
+Readable at any moment by anybody, also after a crash: entries are committed as they
+come, and at least twice a second where that would take too long. The table ``task``
+is the ledger too: a chunk is noted only after its bytes are in the store.
 """
 
 import json
@@ -17,6 +17,8 @@ from typing import Any
 
 SCHEMA_VERSION = 3
 COMMIT_SECONDS = 0.5
+COMMIT_SHARE = 0.01
+"""Of the time of a run, what committing each report may take; then some are put together."""
 
 _SCHEMA = """
 create table if not exists run (name text primary key, value text) without rowid;
@@ -73,7 +75,8 @@ class RecordWriter:
             for table in _TABLES:
                 self._db.execute(f"drop table if exists {table}")
         self._db.executescript(_SCHEMA)
-        self._committed = time.monotonic()
+        self._opened = self._committed = time.monotonic()
+        self._committing_seconds = 0.0
         self.describe({"schema": SCHEMA_VERSION})
 
     def describe(self, facts: Mapping[str, Any]) -> None:
@@ -94,9 +97,12 @@ class RecordWriter:
             "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)],
         )
-        if time.monotonic() - self._committed > COMMIT_SECONDS:
+        now = time.monotonic()
+        is_cheap = self._committing_seconds <= COMMIT_SHARE * (now - self._opened)
+        if is_cheap or now - self._committed > COMMIT_SECONDS:
             self._db.commit()
             self._committed = time.monotonic()
+            self._committing_seconds += self._committed - now
 
     def note_event(self, kind: str, message: str, details: Mapping[str, Any]) -> None:
         """Note that something happened to the run as a whole."""

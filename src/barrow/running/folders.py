@@ -55,6 +55,21 @@ class RunFolder:
         """The fingerprint of what is computed here."""
         return self.root / "key"
 
+    @property
+    def lease_path(self) -> Path:
+        """The number of the run that may write into the store now."""
+        return self.root / "lease"
+
+    @property
+    def call_path(self) -> Path:
+        """The call that began the run, see :mod:`barrow.running.saved_call`."""
+        return self.root / "call"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a run has ended here; while it is made, a result has another place to go to."""
+        return self.final is None and self.metrics_path.exists()
+
     def read_key(self) -> str | None:
         """Return the fingerprint of what was begun here, if anything was."""
         try:
@@ -64,6 +79,7 @@ class RunFolder:
 
     def finish(self) -> "RunFolder":
         """Move a whole result to its place and return the folder as it is then."""
+        self._end_lease()
         if self.final is None:
             return self
         try:
@@ -74,12 +90,27 @@ class RunFolder:
                 f"It is kept in {self.store}."
             ) from error
         self.release()
-        return RunFolder(self.final / ".barrow", self.final)
+        finished = RunFolder(self.final / ".barrow", self.final)
+        # Only now: until it was moved, the result could have been taken up again.
+        finished.call_path.unlink(missing_ok=True)
+        return finished
 
     def release(self) -> None:
-        """Let other processes work here."""
+        """Let other processes work here; what is still on its way from this run is too late."""
+        self._end_lease()
         while self._lock:
             self._lock.pop().close()
+
+    def begin_lease(self) -> int:
+        """Let a new run write into the store, and no earlier one; return its number."""
+        number = time.time_ns()
+        beside = self.lease_path.with_suffix(".new")
+        beside.write_text(str(number))
+        beside.replace(self.lease_path)
+        return number
+
+    def _end_lease(self) -> None:
+        self.lease_path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Delete everything in the folder."""
@@ -133,10 +164,40 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
     return found
 
 
+def find_run(folder: str | PathLike[str]) -> RunFolder:
+    """Return the folder of a run from its place, its hidden folder, or the folder itself.
+
+    A finished run has its numbers, see :attr:`RunFolder.is_finished`.
+    """
+    given = Path(folder).absolute()
+    path = given.parent if given.name == ".barrow" else given
+    name = path.name
+    if name.startswith(".") and name.endswith(".partial"):
+        path = path.with_name(name.removeprefix(".").removesuffix(".partial"))
+    found = RunFolder(path / ".barrow", path)
+    if found.read_key() is not None:
+        return found
+    store = partial_of(path)
+    if (store / ".barrow").is_dir():
+        return RunFolder(store / ".barrow", store, path)
+    alone = RunFolder(given, given / "result.zarr")
+    if alone.record_path.exists() and alone.read_key() is not None:
+        return alone
+    raise InputError(
+        f"{str(folder)!r} is no run of barrow: nothing was stored there, and there is no "
+        f"{store.name} beside it. Give the place of a result as in to=..., or the folder of a run."
+    )
+
+
+def partial_of(final: Path) -> Path:
+    """Return the hidden folder in which the result for a place is made."""
+    return final.with_name(f".{final.name}.partial")
+
+
 def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     """Return the folder in which the result for a place is made, new or left by an earlier run."""
     final = Path(to).absolute()
-    store = final.with_name(f".{final.name}.partial")
+    store = partial_of(final)
     made = _create(RunFolder(store / ".barrow", store, final))
     lock = open(made.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
     try:
@@ -152,10 +213,21 @@ def open_result_folder(to: str | PathLike[str]) -> RunFolder:
 
 def empty(folder: RunFolder) -> None:
     """Remove what an earlier run left in a folder, but for its lock."""
-    for path in (*folder.root.iterdir(), *folder.store.iterdir()):
-        if path == folder.root or path.name == "lock":
-            continue
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    empty_store(folder)
+    for path in folder.root.iterdir():
+        if path.name != "lock":
+            _delete(path)
+
+
+def empty_store(folder: RunFolder) -> None:
+    """Remove a store in which no chunk is done, but not what is known of the run."""
+    for path in folder.store.iterdir() if folder.store.exists() else ():
+        if path != folder.root:
+            _delete(path)
+
+
+def _delete(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _create(folder: RunFolder) -> RunFolder:

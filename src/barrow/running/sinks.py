@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from barrow.errors import OutputError
 from barrow.shared import Ranges, SharedArray
 
 
@@ -56,15 +57,32 @@ class ZarrSink:
     run: int = 0
     """Differs from run to run: an array that was opened for an earlier one may have had other
     chunks."""
+    lease: str = ""
+    """File with the number of the run that may write; without one, any run may."""
 
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
-        """Put one block into its place."""
+        """Put one block into its place, unless the run is over.
+
+        A task cannot be stopped when its run is interrupted, in a thread or on a worker of
+        somebody else. It may end when another function is at work on the same store.
+        """
+        if self.lease and read_lease(self.lease) != self.run:
+            raise OutputError(f"The run that computed {ranges} of {self.path} is over.")
         _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
 
     def read(self, ranges: Ranges) -> np.ndarray:
         """Return one block as it is stored."""
         found = _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)]
         return np.asarray(found)
+
+
+def read_lease(path: str) -> int | None:
+    """Return the number of the run that may write now; None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
 
 
 @lru_cache(maxsize=8)

@@ -78,6 +78,20 @@ def open_store(path: Path) -> Any:
         return zarr.open_array(str(path), mode="r")
 
 
+def open_finished(path: Path) -> Any:
+    """Return the result in a store: a Zarr array, or a DataArray over one if it is labelled."""
+    import zarr
+
+    with _without_warnings():
+        if isinstance(zarr.open(str(path), mode="r"), zarr.Array):
+            return open_store(path)
+        import xarray
+
+        stored = xarray.open_zarr(path, consolidated=False)
+        (name,) = stored.data_vars
+        return stored[name]
+
+
 @contextmanager
 def _without_warnings() -> Iterator[None]:
     """Keep quiet about dtypes that Zarr has no final specification for: users have them."""
