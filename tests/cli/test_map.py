@@ -98,7 +98,8 @@ def test_an_interrupted_run_says_how_to_go_on(start_barrow, folder):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.endswith("Interrupted. The same command takes it up where it stopped.\n")
+    hint = "The same call again goes on where this one stopped; or: barrow resume o.zarr\n"
+    assert errors.endswith(hint)
     assert "Traceback" not in errors
     assert not (folder / "o.zarr").exists()
 

@@ -24,14 +24,17 @@ def command(folder: str, memory: int | None, workers: int | None, quiet: bool) -
     import barrow
     from barrow.cli.loading import open_workers
     from barrow.running.folders import find_run
+    from barrow.running.saved_call import importable
 
     found = find_run(folder)
-    with ending_cleanly(quiet), open_workers(None if found.is_finished else workers) as cluster:
+    if found.final is None:
+        run = barrow.resume(folder)
+        if not quiet:
+            click.echo(f"{folder} is finished.\n{run}")
+        return
+    # Workers look for modules where this process does when they start.
+    with ending_cleanly(quiet), importable(found), open_workers(workers) as cluster:
         run = barrow.resume(folder, memory=memory, cluster=cluster, quiet=quiet)
-    if quiet:
-        return
-    if found.is_finished:
-        click.echo(f"{folder} is finished.\n{run}")
-        return
-    before = run.metrics["chunks_found"]
-    click.echo(f"{run}; {before:,} of them were done before\nResult in {found.final}")
+    if not quiet:
+        before = run.metrics["chunks_found"]
+        click.echo(f"{run}; {before:,} of them were done before\nResult in {found.final}")

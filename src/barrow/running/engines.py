@@ -7,6 +7,7 @@ they end. It decides nothing.
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +20,9 @@ from barrow.running.fence import FENCE
 from barrow.running.interrupts import interruptible
 from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work, perform
+
+NEWS_SECONDS = 0.05
+"""Results that are on their way come within this time of each other."""
 
 
 @dataclass(frozen=True)
@@ -274,9 +278,11 @@ class DaskEngine:
             return Setback(batch, error, is_loss=True)
         return Setback(batch, _translate(error))
 
-    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:  # noqa: ARG002
+    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
         """Drop what has not begun; a worker cannot be told to stop what has."""
         ended = self._running.next_batch(block=False)
+        if patience_seconds is not None:
+            ended += self._wait_for_news(patience_seconds)
         self._client.cancel(list(self._running.futures), force=True)
         self._running.clear()
         self._parcel.release()
@@ -285,6 +291,19 @@ class DaskEngine:
             for future, answer in ended
             if future.status == "finished"
         ]
+
+    def _wait_for_news(self, patience_seconds: float) -> list[Any]:
+        """Return what ends now, or has ended and is on its way here."""
+        found: list[Any] = []
+        began = last = time.monotonic()
+        while self._batches and (now := time.monotonic()) - began < patience_seconds:
+            if news := self._running.next_batch(block=False):
+                found += news
+                last = now
+            elif now - last > NEWS_SECONDS:
+                break
+            time.sleep(NEWS_SECONDS / 10)
+        return found
 
 
 def _same(parcel: Any) -> Any:

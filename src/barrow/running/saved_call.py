@@ -93,17 +93,21 @@ class Call:
 
 
 @contextmanager
-def opened_call(folder: RunFolder) -> Iterator[Call]:
-    """Open the call that began an unfinished run, or say why it cannot be made again.
+def importable(folder: RunFolder) -> Iterator[None]:
+    """Let modules be found that the script of an unfinished run could import."""
+    header, _ = _read(folder)
+    before = list(sys.path)
+    # First, as they were for the script.
+    sys.path[:0] = [entry for entry in header["search_path"] if entry not in before]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
-    Meanwhile modules are found that the script of the run could import.
-    """
-    key = folder.read_key()
-    if not key:
-        raise OutputError(
-            f"The run in {folder.store} had not begun yet, or its data cannot be told from others. "
-            "Make its call again."
-        )
+
+@contextmanager
+def opened_call(folder: RunFolder) -> Iterator[Call]:
+    """Open the call that began an unfinished run, or say why it cannot be made again."""
     header, content = _read(folder)
     if header["problem"] is not None:
         raise TravelError(
@@ -115,10 +119,7 @@ def opened_call(folder: RunFolder) -> Iterator[Call]:
             f"The run in {folder.store} was begun with Python {header['python']}, and this is "
             f"{_python_version()}. Use that one, or make the same call again."
         )
-    before = list(sys.path)
-    try:
-        # First, as they were for the script.
-        sys.path[:0] = [entry for entry in header["search_path"] if entry not in before]
+    with importable(folder):
         origin = _unpickle(folder, content)
         _check_data(folder, origin, header["identities"])
         if _digest_steps(origin) != header["steps"]:
@@ -127,9 +128,8 @@ def opened_call(folder: RunFolder) -> Iterator[Call]:
                 "what it uses from your modules, or the version of a package. What was done does "
                 "not fit any more. Undo the change, or make the call again: it begins anew."
             )
+        key = folder.read_key()
         yield Call(origin, header["identities"], key, header["options"], is_saved=True)
-    finally:
-        sys.path[:] = before
 
 
 def describe_going_on(folder: RunFolder, to: Any) -> str | None:
@@ -164,6 +164,11 @@ def _check_data(folder: RunFolder, origin: Source, identities: Sequence[str | No
 def _read(folder: RunFolder) -> tuple[dict[str, Any], bytes]:
     """Return what was saved, if nobody else can have written it."""
     path = folder.call_path
+    if not folder.read_key():
+        raise OutputError(
+            f"The run in {folder.store} had not begun yet, or its data cannot be told from others. "
+            "Make its call again."
+        )
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
