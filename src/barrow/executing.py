@@ -7,7 +7,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,11 +18,12 @@ from barrow.errors import OutputError
 from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks
-from barrow.recording.record import RecordWriter, describe_environment
+from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.backlog import Backlog
@@ -32,18 +33,28 @@ from barrow.running.folders import RunFolder
 from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
-from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
+from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.task import Work
 from barrow.shared import SharedArray
 from barrow.steering import Course
 from barrow.units import format_count
 
 
-def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
+def execute(
+    plan: Plan,
+    cluster: Any,
+    kept_target: Source | None = None,
+    skipped: Sequence[Skipped] = (),
+) -> Run:
     """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
 
-    The plan of the run keeps another target if one is given: so it does not hold
-    data that are soon gone.
+    Parameters
+    ----------
+    kept_target
+        What the plan of the run keeps instead of its own target, so that it does not
+        hold data that are soon gone.
+    skipped
+        Chunks that earlier stages have left out.
     """
     assert plan.target is not None
     to, resume = plan.options.get("to"), plan.options.get("resume", True)
@@ -59,7 +70,7 @@ def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
         folder = folders.open_result_folder(to)
         plan = _adopt(plan, folder, key if resume else None)
     try:
-        execution = _Execution(plan, folder, key, kept_target)
+        execution = _Execution(plan, folder, key, kept_target, tuple(skipped))
         with doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
@@ -76,9 +87,17 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             f"{folder.store} holds another result: it was made by another function, with other "
             "arguments or from other data. Choose another place, or move it away."
         )
+    skipped = read_skipped(folder.record_path)
+    if skipped and plan.options.get("on_error") != "skip":
+        raise OutputError(
+            f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
+            f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
+            "another place."
+        )
     metrics = json.loads(folder.metrics_path.read_text())
     plan = replace(plan, measured=compare(plan, metrics))
-    return Run(_present(plan, _open_result(plan, folder)), plan, metrics, folder.root)
+    result = _present(plan, _open_result(plan, folder))
+    return Run(result, plan, metrics, folder.root, skipped)
 
 
 def open_values(run: Run) -> Any:
@@ -132,6 +151,9 @@ class _Execution:
     folder: RunFolder
     key: str | None
     kept_target: Source | None
+    skipped: tuple[Skipped, ...] = ()
+    """Chunks without an answer, first those of earlier stages."""
+    sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
     course: Course = field(init=False)
@@ -153,6 +175,9 @@ class _Execution:
             self.folder.key_path.write_text(self.key or "")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
+            record.forget_skipped()
+            for earlier in self.skipped:
+                record.note_skipped(earlier)
             value = self._run(engine, record, finished)
             totals = record.totals()
             metrics = {
@@ -193,11 +218,12 @@ class _Execution:
         return checksums.keys() - damaged
 
     def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
+        self.sink = self._make_sink(is_new=is_new)
         plan = self.plan
         work = Work(
             self.target,
             plan.grid,
-            self._make_sink(is_new=is_new),
+            self.sink,
             plan.strides,
             plan.budget_bytes,
         )
@@ -262,7 +288,7 @@ class _Execution:
         combine = read.step.combine if isinstance(read, Apply) else None
         backlog = Backlog(plan.grid, finished)
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        self.course = course = Course(plan, self.target, backlog, record, progress)
+        self.course = course = Course(plan, self.target, backlog, record, progress, self._blank)
         status = "failed"
         try:
             value = run_chunks(
@@ -274,6 +300,10 @@ class _Execution:
                 on_setback=course.on_setback,
                 combine=combine,
             )
+            if course.first_error is not None and len(course.skipped) == total:
+                # Nothing is left: that is no result with gaps, but a function that fails.
+                raise course.first_error
+            self.skipped += tuple(course.skipped)
             status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -283,15 +313,22 @@ class _Execution:
             record.describe({"status": status, "ended": time.time()})
         return value
 
+    def _blank(self, unit: range) -> None:
+        """Fill the place of a chunk that has no answer."""
+        if self.sink is not None:
+            ranges = self.plan.grid.block(unit)
+            self.sink.write(ranges, blank(ranges, self.target.dtype))
+
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root)
+            run = Run(value, kept, metrics, folder.root, self.skipped)
             owner: Any = run
         else:
             owner = self.values if self.values is not None else _open_result(self.plan, folder)
-            run = Run(_present(self.plan, owner), kept, metrics, folder.root)
+            result = _present(self.plan, owner)
+            run = Run(result, kept, metrics, folder.root, self.skipped)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

@@ -5,6 +5,7 @@ both the writer and the reader. All stages are planned before the first one runs
 what they read does not exist yet, so a stand-in is measured in its place.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from barrow.composing import find_memory, fuse, is_worth_fusing, plan_target
-from barrow.errors import InputError
+from barrow.errors import InputError, SkippedWarning
 from barrow.executing import discard, execute, open_values
 from barrow.model.applied import Apply, apply_step, graft, kept_dims, leaves
 from barrow.model.plan import Plan
 from barrow.model.reading import block_at
 from barrow.model.run import Run
 from barrow.model.site import Site
+from barrow.model.skipped import Skipped
 from barrow.model.source import Labels, Source
 from barrow.model.step import Step
 from barrow.planning.layout import MEMORY_SHARE
@@ -31,6 +33,7 @@ from barrow.probing.stand_in import make_stand_in
 from barrow.probing.writing import measure_loading
 from barrow.running.folders import find_result
 from barrow.sources.opening import open_source
+from barrow.units import format_count
 
 # Of the memory for one task, what a task may hold of a checkpoint: the rest is for its answer.
 READER_SHARE = 0.125
@@ -106,12 +109,27 @@ def plan_alike(
 
 
 def run_pipeline(plan: Plan, site: Site, handle: Any) -> Run:
-    """Run all stages of a plan; what lies between them is removed as soon as it is not needed."""
+    """Run all stages of a plan, and say so if its result has gaps."""
+    run = _run_stages(plan, site, handle)
+    if run.skipped:
+        warnings.warn(
+            f"{format_count(len(run.skipped), 'chunk')} could not be computed: the result holds "
+            f"NaN there, or 0 where its dtype has no NaN. The first: {run.skipped[0]}\n"
+            "barrow.run(...).skipped lists all.",
+            SkippedWarning,
+            stacklevel=4,  # the line of the user's that called barrow.map or the like
+        )
+    return run
+
+
+def _run_stages(plan: Plan, site: Site, handle: Any) -> Run:
+    """Run all stages; what lies between them is removed as soon as it is not needed."""
     to = plan.options.get("to")
     if not plan.before or (to is not None and find_result(to) is not None):
         return execute(plan, handle)
     checkpoint: Run | None = None
     done: list[Plan] = []
+    skipped: tuple[Skipped, ...] = ()
     try:
         for number, stage in enumerate(plan.stages):
             following = plan.stages[number + 1 : number + 2]
@@ -120,7 +138,8 @@ def run_pipeline(plan: Plan, site: Site, handle: Any) -> Run:
             if cuts is None:
                 ready = replace(ready, before=tuple(done))
             # The plan that is kept must not hold the checkpoint it has read.
-            run = execute(ready, handle, kept_target=stage.target)
+            run = execute(ready, handle, kept_target=stage.target, skipped=skipped)
+            skipped = run.skipped
             done.append(run.plan)
             if checkpoint is not None:
                 discard(checkpoint)
@@ -253,7 +272,7 @@ def _join(plans: Sequence[Plan], chain: _Chain) -> Plan:
 
 
 def _options_between(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options.get(name) for name in ("quiet", "memory", "cluster")}
+    return {name: options.get(name) for name in ("quiet", "memory", "cluster", "on_error")}
 
 
 def _held(plans: Sequence[Plan]) -> int:

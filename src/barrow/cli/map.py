@@ -1,11 +1,15 @@
 """``barrow map``: run a function over data and store its result."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 from barrow.cli.options import work_options
+from barrow.errors import SkippedWarning
+
+MOST_SHOWN = 10
 
 
 @click.command("map")
@@ -43,9 +47,15 @@ def command(
         if not quiet and not was_there:
             click.echo(f"{plan}\n", err=True)
         try:
-            run = barrow.run(plan)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SkippedWarning)  # said below
+                run = barrow.run(plan)
         except KeyboardInterrupt:
             click.echo("Interrupted. The same command takes it up where it stopped.", err=True)
             raise SystemExit(130) from None
+    for skipped in run.skipped[:MOST_SHOWN]:
+        click.echo(f"Skipped: {skipped}", err=True)
+    if len(run.skipped) > MOST_SHOWN:
+        click.echo(f"... and {len(run.skipped) - MOST_SHOWN} more.", err=True)
     if not quiet:
         click.echo(f"{to} holds this result already." if was_there else f"{run}\nResult in {to}")

@@ -15,7 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 3
+from barrow.model.skipped import Skipped
+
+SCHEMA_VERSION = 4
 COMMIT_SECONDS = 0.5
 
 _SCHEMA = """
@@ -37,6 +39,14 @@ create table if not exists task (
     worker text not null,            -- process/thread
     resident_bytes integer not null  -- of the process, just after
 );
+create table if not exists skipped (
+    step text not null,              -- name of the work: earlier stages have chunks of their own
+    chunk integer not null,          -- number in the grid of that work
+    ranges text not null,            -- JSON: start and stop for each dimension of its result
+    reason text not null,
+    attempts integer not null,
+    primary key (step, chunk)
+) without rowid;
 create table if not exists event (
     time real not null,              -- seconds since the epoch
     kind text not null,
@@ -44,7 +54,7 @@ create table if not exists event (
     details text not null            -- JSON: its numbers
 );
 """
-_TABLES = ("run", "task", "event")
+_TABLES = ("run", "task", "skipped", "event")
 
 
 class RecordWriter:
@@ -104,6 +114,25 @@ class RecordWriter:
         self._db.execute("insert into event values (?, ?, ?, ?)", row)
         self._db.commit()
 
+    def note_skipped(self, skipped: Skipped) -> None:
+        """Note a chunk that has no answer."""
+        self._db.execute(
+            "insert or replace into skipped values (?, ?, ?, ?, ?)",
+            (
+                skipped.step,
+                skipped.chunk,
+                json.dumps(skipped.ranges),
+                skipped.reason,
+                skipped.attempts,
+            ),
+        )
+        self._db.commit()
+
+    def forget_skipped(self) -> None:
+        """Let chunks that were skipped be tried again."""
+        self._db.execute("delete from skipped")
+        self._db.commit()
+
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
         return {number for (number,) in self._db.execute("select chunk from task")}
@@ -146,6 +175,20 @@ class RecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read_skipped(path: Path) -> tuple[Skipped, ...]:
+    """Return the chunks without an answer from the record of a run that has ended."""
+    # Nobody writes it any more, and it may lie where nobody can.
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    try:
+        rows = db.execute("select step, chunk, ranges, reason, attempts from skipped").fetchall()
+    finally:
+        db.close()
+    return tuple(
+        Skipped(step, chunk, tuple((a, b) for a, b in json.loads(ranges)), reason, attempts)
+        for step, chunk, ranges, reason, attempts in rows
+    )
 
 
 def _share_out(number: int, started: float, *measured: Any) -> Iterable[tuple[Any, ...]]:
