@@ -16,45 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from barrow.model.skipped import Skipped
+from barrow.recording.schema import SCHEMA, TABLES, VERSION
 
-SCHEMA_VERSION = 4
 COMMIT_SECONDS = 0.5
-
-_SCHEMA = """
-create table if not exists run (name text primary key, value text) without rowid;
-create table if not exists task (
-    chunk integer primary key,       -- number in the plan's grid
-    started real not null,           -- seconds since the epoch
-    read_seconds real not null,
-    compute_seconds real not null,
-    write_seconds real not null,
-    cpu_seconds real not null,
-    read_bytes integer not null,
-    written_bytes integer not null,
-    cells integer not null,          -- chunks computed in the same call: times and bytes above
-                                     -- are an equal share
-    checksum integer,                -- CRC-32C of its values; null where the result is not stored
-    peak_bytes integer not null,     -- most the process held during the call, above what it held
-                                     -- before its first task; of all its threads together
-    worker text not null,            -- process/thread
-    resident_bytes integer not null  -- of the process, just after
-);
-create table if not exists skipped (
-    step text not null,              -- name of the work: earlier stages have chunks of their own
-    chunk integer not null,          -- number in the grid of that work
-    ranges text not null,            -- JSON: start and stop for each dimension of its result
-    reason text not null,
-    attempts integer not null,
-    primary key (step, chunk)
-) without rowid;
-create table if not exists event (
-    time real not null,              -- seconds since the epoch
-    kind text not null,
-    message text not null,           -- a sentence for people
-    details text not null            -- JSON: its numbers
-);
-"""
-_TABLES = ("run", "task", "skipped", "event")
 
 
 class RecordWriter:
@@ -78,13 +42,13 @@ class RecordWriter:
         self._db = sqlite3.connect(path, check_same_thread=False)
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
-        if self._schema() != SCHEMA_VERSION:
+        if self._schema() != VERSION:
             # What another version has begun cannot be taken up: it is done again.
-            for table in _TABLES:
+            for table in TABLES:
                 self._db.execute(f"drop table if exists {table}")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(SCHEMA)
         self._committed = time.monotonic()
-        self.describe({"schema": SCHEMA_VERSION})
+        self.describe({"schema": VERSION})
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Keep facts about the run; texts as they are, all else as JSON."""
