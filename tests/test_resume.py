@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -157,3 +158,26 @@ def test_stored_chunks_that_were_torn_or_altered_are_done_again(tmp_path):
 def test_a_whole_first_half_is_believed(tmp_path):
     plan, _ = interrupted(tmp_path)
     assert barrow.run(plan).metrics["chunks_found"] == 20
+
+
+def test_stored_chunks_that_two_tasks_would_write_are_chosen_again(tmp_path):
+    plan = barrow.plan(np.negative, DATA, to=tmp_path / "out.zarr", quiet=True)
+    wrong = replace(plan, chunks={**plan.chunks, "dim_0": 7}, stored_chunks={"dim_0": 10})
+    run = barrow.run(wrong)
+    np.testing.assert_array_equal(run.result[...], -DATA)
+    assert 7 % run.plan.stored_chunks["dim_0"] == 0
+
+
+def test_a_run_that_failed_on_its_first_chunk_is_taken_up_again(tmp_path):
+    is_mended = tmp_path / "mended"
+
+    def fails(x):
+        if len(x) == 7 and not is_mended.exists():
+            raise OSError("not yet")
+        return -x
+
+    plan = barrow.plan(fails, DATA, to=tmp_path / "out.zarr", quiet=True).with_chunks(dim_0=7)
+    with pytest.raises(OSError, match="not yet"):
+        barrow.run(plan)
+    is_mended.touch()
+    np.testing.assert_array_equal(barrow.run(plan).result[...], -DATA)

@@ -118,7 +118,7 @@ def run(
     folder: str | PathLike[str] | None = None,
     memory: str | int | None = None,
     cluster: Any = None,
-    resume: bool = True,
+    resume: bool | None = None,
     on_error: OnError | None = None,
     quiet: bool = False,
     like: Plan | str | PathLike[str] | None = None,
@@ -135,8 +135,8 @@ def run(
         What the first step reads; none for a plan.
     folder
         Where to keep plan, record and numbers of the run.
-    on_error
-        As for :func:`barrow.map`; by default what the plan says, else ``"stop"``.
+    resume, on_error
+        As for :func:`barrow.map`; by default what the plan says.
     like
         For steps: a plan, or the path of a saved one, to use instead of measuring.
 
@@ -153,11 +153,14 @@ def run(
     >>> float(run.result[0, 0]), run.plan.steps
     (-3.0, ('root', 'minus'))
     """
-    given = {"to": to, "folder": folder, "resume": resume, "on_error": on_error, "quiet": quiet}
+    options = {"to": to, "folder": folder, "resume": resume, "on_error": on_error}
+    given = {name: value for name, value in options.items() if value is not None}
+    if quiet:
+        given["quiet"] = True
     if isinstance(work, Plan):
         if like is not None:
             raise InputError("like= is for steps and data; a plan is run as it is.")
-        return _run_plan(work, sources, {k: v for k, v in given.items() if v}, cluster, memory)
+        return _run_plan(work, sources, given, cluster, memory)
     steps = as_steps(work)
     return _run_steps(steps, open_all(sources), {**given, "memory": memory}, cluster, like)
 
@@ -364,10 +367,8 @@ def _run_plan(
         raise InputError("memory= was decided when the plan was made: give it to barrow.plan.")
     cluster = cluster if cluster is not None else given.options.get("cluster")
     check_options(options)
-    shown: dict[str, Any] = {"quiet": True} if options.get("quiet") else {}
-    if "on_error" in options:
-        shown["on_error"] = options["on_error"]
-    before = tuple(replace(s, options={**s.options, **shown}) for s in given.before)
+    for_all = {name: options[name] for name in ("quiet", "resume", "on_error") if name in options}
+    before = tuple(replace(s, options={**s.options, **for_all}) for s in given.before)
     given = replace(given, options={**given.options, **options}, before=before)
     uses_dask = any(stage.engine == "dask" for stage in given.stages)
     with find_site(cluster if uses_dask else False) as (site, handle):

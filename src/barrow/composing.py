@@ -149,6 +149,7 @@ def plan_target(
     held_bytes: int = 0,
     least: Mapping[str, int] | None = None,
     read_seconds_per_byte: float | None = None,
+    wants_store: bool = False,
 ) -> Plan:
     """Return the plan for a chain of steps, after measuring it if its cost is not known.
 
@@ -160,6 +161,8 @@ def plan_target(
         How long chunks should be at least.
     read_seconds_per_byte
         Where it is known, and cannot be measured yet.
+    wants_store
+        Whether the result is stored although nobody gave it a place.
     """
     known = _measure(target, site, options)
     cost = known.cost
@@ -170,7 +173,7 @@ def plan_target(
         cost=cost,
         site=site,
         memory_bytes=find_memory(site, options, held_bytes),
-        wants_store=options.get("to") is not None,
+        wants_store=wants_store or options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
         least=least,
     )

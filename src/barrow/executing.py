@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
-from barrow.planning.stored import choose_stored_chunks
+from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
@@ -101,16 +102,19 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
 
 
 def open_values(run: Run) -> Any:
-    """Return the result of a run that nobody gave a place, without labels: a plain array."""
+    """Return the result of a run without labels: a plain array."""
     if run.plan.result == "store":
-        return _open_result(run.plan, RunFolder(run.folder, run.folder / "result.zarr"))
+        to = run.plan.options.get("to")
+        store = run.folder / "result.zarr" if to is None else Path(to)
+        return _open_result(run.plan, RunFolder(run.folder, store))
     is_plain = run.plan.target is None or run.plan.target.labels is None
     return run.result if is_plain else run.result.values
 
 
 def discard(run: Run) -> None:
-    """Remove what a run that nobody gave a place has left on disk."""
-    RunFolder(run.folder, run.folder / "result.zarr").remove()
+    """Remove what a run has left on disk, unless it was given a place."""
+    if run.plan.options.get("to") is None:
+        RunFolder(run.folder, run.folder / "result.zarr").remove()
 
 
 def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -261,7 +265,8 @@ class _Execution:
                 return SharedSink(handle)
             self.values = np.empty(target.shape, target.dtype)
             return MemorySink(self.values)
-        if not plan.stored_chunks:
+        if not plan.stored_chunks or not divides(plan.stored_chunks, plan.chunks, plan.lengths):
+            # Two tasks would write the same stored chunk: a plan may have been changed by hand.
             stored = choose_stored_chunks(
                 plan.grid.chunk,
                 lengths=target.lengths,
@@ -271,6 +276,7 @@ class _Execution:
             self.plan = plan = replace(plan, stored_chunks=stored)
         variable = _variable(target)
         if is_new:
+            folders.empty_store(self.folder)  # it may have been begun, and nothing finished
             stores.create_store(
                 self.folder.store,
                 lengths=target.lengths,
@@ -303,7 +309,7 @@ class _Execution:
             if course.first_error is not None and len(course.skipped) == total:
                 # Nothing is left: that is no result with gaps, but a function that fails.
                 raise course.first_error
-            self.skipped += tuple(course.skipped)
+            self.skipped += course.skipped
             status = "done"
         except KeyboardInterrupt:
             status = "interrupted"

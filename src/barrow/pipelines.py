@@ -5,10 +5,12 @@ both the writer and the reader. All stages are planned before the first one runs
 what they read does not exist yet, so a stand-in is measured in its place.
 """
 
+import shutil
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,16 @@ from barrow.planning.stored import READER_BYTES, choose_between, divides, least_
 from barrow.probing.probe import TooMuchError
 from barrow.probing.stand_in import make_stand_in
 from barrow.probing.writing import measure_loading
-from barrow.running.folders import find_result
+from barrow.running.fingerprint import fingerprint
+from barrow.running.folders import checkpoint_folder, find_result
 from barrow.sources.opening import open_source
 from barrow.units import format_count
 
 # Of the memory for one task, what a task may hold of a checkpoint: the rest is for its answer.
 READER_SHARE = 0.125
+
+# A stage that takes longer is not done again after an interruption, also if it fits the memory.
+LONG_STAGE_SECONDS = 10.0
 
 # Whether a step, by its number, goes with the steps so far: these, and these with it.
 IsFused = Callable[[int, Source, Source], bool]
@@ -47,8 +53,8 @@ class _Chain:
     """Steps cut into stages, each a source that reads a stand-in for the stage before."""
 
     stages: tuple[Source, ...]
-    origin: Source
-    """All steps on the data themselves: what a result is known by."""
+    origins: tuple[Source, ...]
+    """Of each stage, all steps up to its end on the data themselves: its result is known by it."""
 
 
 def plan_pipeline(
@@ -68,7 +74,7 @@ def plan_pipeline(
         if plans:
             target = graft(target, replace(leaves(target)[0], grain=plans[-1].stored_chunks))
             rate = _measure_reading(plans[-1], leaves(target)[0])
-        chosen = options if cuts is None else _options_between(options)
+        chosen = options if cuts is None else _options_between(options, chain.origins[number])
         plans.append(_plan_stage(target, site, chosen, cuts, _held(plans), rate))
     return _join(plans, chain)
 
@@ -94,7 +100,7 @@ def plan_alike(
         following = chain.stages[number + 1 : number + 2]
         if plans:
             target = graft(target, replace(leaves(target)[0], grain=plans[-1].stored_chunks))
-        chosen = _options_between(options) if following else options
+        chosen = _options_between(options, chain.origins[number]) if following else options
         here = Here(
             site,
             find_memory(site, options),
@@ -130,6 +136,8 @@ def _run_stages(plan: Plan, site: Site, handle: Any) -> Run:
     checkpoint: Run | None = None
     done: list[Plan] = []
     skipped: tuple[Skipped, ...] = ()
+    # With a place for the result, what lies between outlives an interruption.
+    kept = None if to is None else checkpoint_folder(to)
     try:
         for number, stage in enumerate(plan.stages):
             following = plan.stages[number + 1 : number + 2]
@@ -137,6 +145,8 @@ def _run_stages(plan: Plan, site: Site, handle: Any) -> Run:
             ready = _settle(stage, checkpoint, site, cuts)
             if cuts is None:
                 ready = replace(ready, before=tuple(done))
+            elif kept is not None and ready.result == "store":
+                ready = _keep(ready, kept / f"{number}.zarr")
             # The plan that is kept must not hold the checkpoint it has read.
             run = execute(ready, handle, kept_target=stage.target, skipped=skipped)
             skipped = run.skipped
@@ -147,7 +157,18 @@ def _run_stages(plan: Plan, site: Site, handle: Any) -> Run:
     finally:
         if checkpoint is not None:
             discard(checkpoint)
+    if kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)
     return run
+
+
+def _keep(stage: Plan, place: Path) -> Plan:
+    """Return a stage with a place for its result, where one of other work is not in the way."""
+    key = fingerprint(stage.options["origin"])
+    found = find_result(place)
+    if found is not None and (found.read_key() != key or not stage.options.get("resume", True)):
+        shutil.rmtree(place)
+    return stage if key is None else replace(stage, options={**stage.options, "to": place})
 
 
 def _cut(
@@ -155,6 +176,7 @@ def _cut(
 ) -> _Chain:
     """Fuse steps into stages; nothing large is computed to find out how."""
     stages: list[Source] = []
+    origins: list[Source] = []
     target = origin = fuse(steps[0], inputs)
     for number, step in enumerate(steps[1:], start=1):
         stand_in = cache(_StandInOf(target, most_bytes))
@@ -162,13 +184,14 @@ def _cut(
             longer = fuse(step, [target])
         except TooMuchError:
             longer = _move(fuse(step, [stand_in()]), target)
-        origin = _move(longer, origin)
         if is_fused(number, target, longer):
             target = longer
         else:
             stages.append(target)
+            origins.append(origin)
             target = _move(longer, stand_in())
-    return _Chain((*stages, target), origin)
+        origin = _move(longer, origin)
+    return _Chain((*stages, target), (*origins, origin))
 
 
 @dataclass(frozen=True)
@@ -204,24 +227,32 @@ def _plan_stage(
     read_seconds_per_byte: float | None = None,
 ) -> Plan:
     """Return the plan of one stage; ``reader_cuts`` is None for the last one."""
-    least: Mapping[str, int] = {}
-    memory = find_memory(site, options, held_bytes)
-    if reader_cuts is not None and is_stored(target, site, memory):
-        least = least_chunk(
-            target.lengths,
-            writer_cuts=cuttable_dims(target),
-            reader_cuts=reader_cuts,
-            itemsize=target.dtype.itemsize,
-            reader_bytes=_reader_bytes(site, options),
+
+    def plan_it(wants_store: bool) -> Plan:
+        least: Mapping[str, int] = {}
+        if reader_cuts is not None and wants_store:
+            least = least_chunk(
+                target.lengths,
+                writer_cuts=cuttable_dims(target),
+                reader_cuts=reader_cuts,
+                itemsize=target.dtype.itemsize,
+                reader_bytes=_reader_bytes(site, options),
+            )
+        return plan_target(
+            target,
+            site,
+            options,
+            held_bytes=held_bytes,
+            least=least,
+            read_seconds_per_byte=read_seconds_per_byte,
+            wants_store=wants_store,
         )
-    made = plan_target(
-        target,
-        site,
-        options,
-        held_bytes=held_bytes,
-        least=least,
-        read_seconds_per_byte=read_seconds_per_byte,
-    )
+
+    made = plan_it(is_stored(target, site, find_memory(site, options, held_bytes)))
+    if made.result == "memory" and options.get("is_kept") and made.seconds > LONG_STAGE_SECONDS:
+        made = plan_it(wants_store=True)
+        reason = "it takes long enough that its result is kept for a run that is interrupted"
+        made = replace(made, reasons=(*made.reasons, reason))
     if reader_cuts is not None:
         lost = ", ".join(repr(dim) for dim in made.cuttable if dim not in reader_cuts)
         reason = f"the next stage needs {lost} whole, so the result is kept for it"
@@ -242,10 +273,10 @@ def _settle(stage: Plan, last: Run | None, site: Site, cuts: Collection[str] | N
         if stage.options.get("planned") == replace(stage, before=()):
             assert ready.target is not None
             ready = _plan_stage(ready.target, site, stage.options, cuts, _held([last.plan]))
-    if ready.result == "store" and not divides(ready.stored_chunks, ready.chunks, ready.lengths):
-        ready = replace(ready, stored_chunks={})
-    if ready.result == "store" and not ready.stored_chunks and cuts is not None:
-        ready = replace(ready, stored_chunks=_choose_stored(ready, site, cuts))
+    if ready.result == "store" and cuts is not None:
+        stored = ready.stored_chunks
+        if not stored or not divides(stored, ready.chunks, ready.lengths):
+            ready = replace(ready, stored_chunks=_choose_stored(ready, site, cuts))
     return ready
 
 
@@ -268,11 +299,18 @@ def _join(plans: Sequence[Plan], chain: _Chain) -> Plan:
     last = plans[-1]
     if len(plans) == 1:
         return last
-    return replace(last, before=tuple(plans[:-1]), options={**last.options, "origin": chain.origin})
+    origin = chain.origins[-1]
+    return replace(last, before=tuple(plans[:-1]), options={**last.options, "origin": origin})
 
 
-def _options_between(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options.get(name) for name in ("quiet", "memory", "cluster", "on_error")}
+def _options_between(options: Mapping[str, Any], origin: Source) -> dict[str, Any]:
+    """Return the options of a stage before the last."""
+    names = ("quiet", "memory", "cluster", "on_error", "resume")
+    return {
+        **{name: options.get(name) for name in names if name in options},
+        "origin": origin,
+        "is_kept": options.get("to") is not None,
+    }
 
 
 def _held(plans: Sequence[Plan]) -> int:

@@ -50,9 +50,14 @@ class Course:
             plan.name, plan.grid, plan.cuttable, target.grain, plan.budget_bytes
         )
         self._resized = self._recycled = 0
-        self.skipped: list[Skipped] = []
+        self._skipped: list[Skipped] = []
         self.first_error: Exception | None = None
         """What the first chunk raised that was skipped."""
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The chunks that were left out, in their order."""
+        return tuple(sorted(self._skipped, key=lambda left_out: left_out.chunk))
 
     def on_report(self, batch: Batch, report: TaskReport) -> None:
         """Note what was done."""
@@ -95,7 +100,7 @@ class Course:
             "split": self._recovery.n_split,
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
-            "skipped": len(self.skipped),
+            "skipped": len(self._skipped),
         }
 
     def _put_right(self, setback: Setback) -> tuple[str, str]:
@@ -126,7 +131,7 @@ class Course:
             batch.attempts + 1,
         )
         self._blank(unit)
-        self.skipped.append(left_out)
+        self._skipped.append(left_out)
         self._record.note_skipped(left_out)
         self._progress.skip()
         return f"Skipped: {left_out}"

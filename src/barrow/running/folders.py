@@ -133,6 +133,12 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
     return found
 
 
+def checkpoint_folder(to: str | PathLike[str]) -> Path:
+    """Return where a pipeline keeps what lies between its stages, beside its result."""
+    final = Path(to).absolute()
+    return final.with_name(f".{final.name}.stages")
+
+
 def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     """Return the folder in which the result for a place is made, new or left by an earlier run."""
     final = Path(to).absolute()
@@ -152,10 +158,21 @@ def open_result_folder(to: str | PathLike[str]) -> RunFolder:
 
 def empty(folder: RunFolder) -> None:
     """Remove what an earlier run left in a folder, but for its lock."""
-    for path in (*folder.root.iterdir(), *folder.store.iterdir()):
-        if path == folder.root or path.name == "lock":
-            continue
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    empty_store(folder)
+    for path in folder.root.iterdir():
+        if path.name != "lock":
+            _remove(path)
+
+
+def empty_store(folder: RunFolder) -> None:
+    """Remove what an earlier run has stored, but nothing that is known of it."""
+    for path in folder.store.iterdir() if folder.store.is_dir() else ():
+        if path != folder.root:
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _create(folder: RunFolder) -> RunFolder:
