@@ -367,7 +367,8 @@ def _run_plan(
         raise InputError("memory= was decided when the plan was made: give it to barrow.plan.")
     cluster = cluster if cluster is not None else given.options.get("cluster")
     check_options(options)
-    for_all = {name: options[name] for name in ("quiet", "resume", "on_error") if name in options}
+    shared = ("quiet", "resume", "on_error")
+    for_all = {name: value for name, value in options.items() if name in shared}
     before = tuple(replace(s, options={**s.options, **for_all}) for s in given.before)
     given = replace(given, options={**given.options, **options}, before=before)
     uses_dask = any(stage.engine == "dask" for stage in given.stages)
