@@ -169,20 +169,27 @@ def test_a_whole_first_half_is_believed(tmp_path):
     assert barrow.run(plan).metrics["chunks_found"] == 20
 
 
-def test_a_run_that_had_only_begun_is_taken_up(tmp_path):
-    def fails(x, stop=str(tmp_path / "stop")):
-        if len(x) == 1 and os.path.exists(stop):
-            raise OSError("no more")
-        return x + 1
+def test_stored_chunks_that_two_tasks_would_write_are_chosen_again(tmp_path):
+    plan = barrow.plan(np.negative, DATA, to=tmp_path / "out.zarr", quiet=True)
+    wrong = replace(plan, chunks={**plan.chunks, "dim_0": 7}, stored_chunks={"dim_0": 10})
+    run = barrow.run(wrong)
+    np.testing.assert_array_equal(run.result[...], -DATA)
+    assert 7 % run.plan.stored_chunks["dim_0"] == 0
 
-    (tmp_path / "stop").touch()
-    plan = barrow.plan(fails, DATA, to=tmp_path / "out.zarr", cluster=False, quiet=True)
-    plan = plan.with_chunks(dim_0=1)
-    for _ in range(2):
-        with pytest.raises(OSError, match="no more"):
-            barrow.run(plan)
-    (tmp_path / "stop").unlink()
-    np.testing.assert_array_equal(barrow.run(plan).result[...], DATA + 1)
+
+def test_a_run_that_failed_on_its_first_chunk_is_taken_up_again(tmp_path):
+    is_mended = tmp_path / "mended"
+
+    def fails(x):
+        if len(x) == 7 and not is_mended.exists():
+            raise OSError("not yet")
+        return -x
+
+    plan = barrow.plan(fails, DATA, to=tmp_path / "out.zarr", quiet=True).with_chunks(dim_0=7)
+    with pytest.raises(OSError, match="not yet"):
+        barrow.run(plan)
+    is_mended.touch()
+    np.testing.assert_array_equal(barrow.run(plan).result[...], -DATA)
 
 
 # Without the script
@@ -251,6 +258,20 @@ def test_the_last_stage_of_a_pipeline_goes_on_and_the_others_are_done_again(tmp_
     run = barrow.resume(tmp_path / "out.zarr", quiet=True)
     assert (run.metrics["chunks_found"], len(run.plan.before)) == (20, 1)
     np.testing.assert_array_equal(run.result[...], np.sort(level(DATA), 0))
+
+
+def test_a_pipeline_that_was_interrupted_in_its_first_stage_goes_on_as_well(tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.composing.FUSED_BYTES", 1)
+    half = failing(tmp_path)
+    steps = [barrow.Step(half, whole=(1,)), barrow.Step(lambda x: np.sort(x, 0), whole=(0,))]
+    plan = barrow.plan(steps, DATA, to=tmp_path / "out.zarr", cluster=False, quiet=True)
+    (first,) = plan.before
+    first = replace(first.with_chunks(dim_0=1), result="store")
+    fail(tmp_path, replace(plan, before=(first,)))
+    assert not (tmp_path / ".out.zarr.partial").exists()
+    run = barrow.resume(tmp_path / ".out.zarr.stages", quiet=True)
+    np.testing.assert_array_equal(run.result[...], np.sort(DATA + 1, 0))
+    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
 
 
 def test_changed_data_are_an_error_and_what_was_done_stays(tmp_path):

@@ -5,12 +5,12 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
-import sys
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,12 @@ from barrow.errors import OutputError
 from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
-from barrow.planning.stored import choose_stored_chunks
-from barrow.recording.record import RecordWriter, describe_environment
+from barrow.planning.stored import choose_stored_chunks, divides
+from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.backlog import Backlog
@@ -33,27 +34,40 @@ from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
-from barrow.running.saved_call import Call, describe_going_on
-from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
+from barrow.running.saved_call import Call
+from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.task import Work
 from barrow.shared import SharedArray
 from barrow.steering import Course
 from barrow.units import format_count
 
 
-def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
+def execute(
+    plan: Plan,
+    cluster: Any,
+    kept_target: Source | None = None,
+    skipped: Sequence[Skipped] = (),
+    call: Call | None = None,
+) -> Run:
     """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
 
-    The plan of the run keeps another target if one is given: so it does not hold
-    data that are soon gone.
+    Parameters
+    ----------
+    kept_target
+        What the plan of the run keeps instead of its own target, so that it does not
+        hold data that are soon gone.
+    skipped
+        Chunks that earlier stages have left out.
+    call
+        What the plan was made for, if that is known already.
     """
     assert plan.target is not None
     to, resume = plan.options.get("to"), plan.options.get("resume", True)
-    call = key = None
     if to is None:
+        call = None
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
-        call = plan.options.get("call") or Call.of(plan)
+        call = call or Call.of(plan)
         key = call.key
         whole = folders.find_result(to)
         if whole is not None:
@@ -61,25 +75,14 @@ def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
         folder = folders.open_result_folder(to)
         plan = _adopt(plan, folder, key if resume else None)
     try:
-        execution = _Execution(plan, folder, call, kept_target)
+        execution = _Execution(plan, folder, call, kept_target, tuple(skipped))
         with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
-    except BaseException as error:
+    except BaseException:
         folder.release()
         if folder.is_temporary or folder.read_key() is None:
             folder.remove()  # nothing was begun that could be taken up again
-        elif isinstance(error, (KeyboardInterrupt, SystemExit)) and to is not None:
-            _say_goodbye(error, describe_going_on(folder, to), plan.options.get("quiet", False))
         raise
-
-
-def _say_goodbye(error: BaseException, hint: str | None, quiet: bool) -> None:
-    """Tell how to go on: where the error is shown, and here for those who never see it."""
-    if hint is None:
-        return
-    error.add_note(hint)
-    if not quiet:
-        print(hint, file=sys.stderr, flush=True)
 
 
 def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
@@ -89,22 +92,33 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             f"{folder.store} holds another result: it was made by another function, with other "
             "arguments or from other data. Choose another place, or move it away."
         )
+    skipped = read_skipped(folder.record_path)
+    if skipped and plan.options.get("on_error") != "skip":
+        raise OutputError(
+            f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
+            f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
+            "another place."
+        )
     metrics = json.loads(folder.metrics_path.read_text())
     plan = replace(plan, measured=compare(plan, metrics))
-    return Run(_present(plan, _open_result(plan, folder)), plan, metrics, folder.root)
+    result = _present(plan, _open_result(plan, folder))
+    return Run(result, plan, metrics, folder.root, skipped)
 
 
 def open_values(run: Run) -> Any:
-    """Return the result of a run that nobody gave a place, without labels: a plain array."""
+    """Return the result of a run without labels: a plain array."""
     if run.plan.result == "store":
-        return _open_result(run.plan, RunFolder(run.folder, run.folder / "result.zarr"))
+        to = run.plan.options.get("to")
+        store = run.folder / "result.zarr" if to is None else Path(to)
+        return _open_result(run.plan, RunFolder(run.folder, store))
     is_plain = run.plan.target is None or run.plan.target.labels is None
     return run.result if is_plain else run.result.values
 
 
 def discard(run: Run) -> None:
-    """Remove what a run that nobody gave a place has left on disk."""
-    RunFolder(run.folder, run.folder / "result.zarr").remove()
+    """Remove what a run has left on disk, unless it was given a place."""
+    if run.plan.options.get("to") is None:
+        RunFolder(run.folder, run.folder / "result.zarr").remove()
 
 
 def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -146,6 +160,9 @@ class _Execution:
     call: Call | None
     """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
+    skipped: tuple[Skipped, ...] = ()
+    """Chunks without an answer, first those of earlier stages."""
+    sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
     course: Course = field(init=False)
@@ -166,10 +183,13 @@ class _Execution:
             self.plan.save(self.folder.plan_path)
             if self.call is not None:
                 self.call.save(self.folder)
-            key = self.call.key if self.call is not None else None
-            self.folder.key_path.write_text(key or "")
+            else:
+                self.folder.key_path.write_text("")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
+            record.forget_skipped()
+            for earlier in self.skipped:
+                record.note_skipped(earlier)
             value = self._run(engine, record, finished)
             totals = record.totals()
             metrics = {
@@ -210,11 +230,12 @@ class _Execution:
         return checksums.keys() - damaged
 
     def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
+        self.sink = self._make_sink(is_new=is_new)
         plan = self.plan
         work = Work(
             self.target,
             plan.grid,
-            self._make_sink(is_new=is_new),
+            self.sink,
             plan.strides,
             plan.budget_bytes,
         )
@@ -252,7 +273,8 @@ class _Execution:
                 return SharedSink(handle)
             self.values = np.empty(target.shape, target.dtype)
             return MemorySink(self.values)
-        if not plan.stored_chunks:
+        if not plan.stored_chunks or not divides(plan.stored_chunks, plan.chunks, plan.lengths):
+            # Two tasks would write the same stored chunk: a plan may have been changed by hand.
             stored = choose_stored_chunks(
                 plan.grid.chunk,
                 lengths=target.lengths,
@@ -262,7 +284,7 @@ class _Execution:
             self.plan = plan = replace(plan, stored_chunks=stored)
         variable = _variable(target)
         if is_new:
-            folders.empty_store(self.folder)
+            folders.empty_store(self.folder)  # it may have been begun, and nothing finished
             stores.create_store(
                 self.folder.store,
                 lengths=target.lengths,
@@ -281,7 +303,7 @@ class _Execution:
         combine = read.step.combine if isinstance(read, Apply) else None
         backlog = Backlog(plan.grid, finished)
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        self.course = course = Course(plan, self.target, backlog, record, progress)
+        self.course = course = Course(plan, self.target, backlog, record, progress, self._blank)
         status = "failed"
         with shielded():
             try:
@@ -294,6 +316,10 @@ class _Execution:
                     on_setback=course.on_setback,
                     combine=combine,
                 )
+                if course.first_error is not None and len(course.skipped) == total:
+                    # Nothing is left: that is no result with gaps, but a function that fails.
+                    raise course.first_error
+                self.skipped += course.skipped
                 status = "done"
             except (KeyboardInterrupt, SystemExit):
                 status = "interrupted"
@@ -303,15 +329,22 @@ class _Execution:
                 record.describe({"status": status, "ended": time.time()})
         return value
 
+    def _blank(self, unit: range) -> None:
+        """Fill the place of a chunk that has no answer."""
+        if self.sink is not None:
+            ranges = self.plan.grid.block(unit)
+            self.sink.write(ranges, blank(ranges, self.target.dtype))
+
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root)
+            run = Run(value, kept, metrics, folder.root, self.skipped)
             owner: Any = run
         else:
             owner = self.values if self.values is not None else _open_result(self.plan, folder)
-            run = Run(_present(self.plan, owner), kept, metrics, folder.root)
+            result = _present(self.plan, owner)
+            run = Run(result, kept, metrics, folder.root, self.skipped)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

@@ -15,6 +15,7 @@ from barrow.model.run import Run
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.pipelines import plan_pipeline, run_pipeline
+from barrow.recording.record import read_skipped
 from barrow.running import stores
 from barrow.running.folders import RunFolder, find_run
 from barrow.running.saved_call import opened_call
@@ -40,13 +41,14 @@ def resume_run(
             "quiet": quiet,
             "memory": call.options["memory"] if memory is None else memory,
             "cluster": cluster,
+            "on_error": call.options["on_error"],
             "may_resize": call.options["may_resize"],
-            "call": call,
         }
         check_options(options)
         steps, inputs = list_steps(call.origin)
         with find_site(cluster) as (site, handle):
-            return run_pipeline(plan_pipeline(steps, inputs, site, options), site, handle)
+            plan = plan_pipeline(steps, inputs, site, options)
+            return run_pipeline(plan, site, handle, call)
 
 
 def list_steps(origin: Source) -> tuple[list[Step], tuple[Source, ...]]:
@@ -71,4 +73,5 @@ def list_steps(origin: Source) -> tuple[list[Step], tuple[Source, ...]]:
 def _open_run(folder: RunFolder) -> Run:
     metrics = json.loads(folder.metrics_path.read_text())
     result = stores.open_finished(folder.store) if folder.store.exists() else None
-    return Run(result, Plan.load(folder.plan_path), metrics, folder.root)
+    skipped = read_skipped(folder.record_path)
+    return Run(result, Plan.load(folder.plan_path), metrics, folder.root, skipped)

@@ -32,10 +32,15 @@ def folder(tmp_path, monkeypatch):
         "    return p[:, :-2] + p[:, 1:-1] + p[:, 2:]\n"
         "def broken(x):\n"
         "    raise RuntimeError('no such cell')\n"
+        "def refuse_first(x):\n"
+        "    if x.shape == (1, 40, 50) and x[0, 0, 0] == 0.6369616873214543:\n"
+        "        raise ValueError('not this one')\n"
+        "    return x\n"
         "def endless(x):\n"
         "    if x.shape == (3, 40, 50):\n"
         "        print('began', flush=True)\n"
-        "        import time; time.sleep(60)\n"
+        "        import time\n"
+        "        while True: time.sleep(0.01)\n"
         "    return x\n"
     )
     (tmp_path / "beside.py").write_text("OFFSET = 1.0\n")

@@ -80,8 +80,8 @@ def test_an_interrupted_command_is_finished_by_another(start_barrow, run_barrow,
     (folder / "mine.py").write_text(
         "import os, time, beside\n"
         "def wait(x):\n"
-        "    while x.shape == (3, 40, 50) and os.path.exists('slow'):\n"
-        "        print('began', flush=True); time.sleep(60)\n"
+        "    if x.shape == (3, 40, 50): print('began', flush=True)\n"
+        "    while x.shape == (3, 40, 50) and os.path.exists('slow'): time.sleep(0.01)\n"
         "    return x + beside.OFFSET\n"
     )
     (folder / "slow").touch()
@@ -99,7 +99,10 @@ def test_an_interrupted_command_is_finished_by_another(start_barrow, run_barrow,
 
 def test_an_interrupt_before_there_is_anything_to_go_on_with_is_one_line(start_barrow, folder):
     (folder / "mine.py").write_text(
-        "import time\ndef wait(x):\n    print('began', flush=True); time.sleep(60)\n    return x\n"
+        "import time\n"
+        "def wait(x):\n"
+        "    print('began', flush=True)\n"
+        "    while True: time.sleep(0.01)\n"
     )
     with start_barrow("plan", "mine.py:wait", "image.npy") as process:
         assert process.stdout.readline() == "began\n"

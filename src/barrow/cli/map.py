@@ -7,6 +7,7 @@ import click
 
 from barrow.cli.interrupted import ending_cleanly
 from barrow.cli.options import work_options
+from barrow.cli.skipped import listing_skipped
 
 
 @click.command("map")
@@ -44,6 +45,7 @@ def command(
         )
         if not quiet and not was_there:
             click.echo(f"{plan}\n", err=True)
-        run = barrow.run(plan)
+        with listing_skipped() as show:
+            run = show(barrow.run(plan))
     if not quiet:
         click.echo(f"{to} holds this result already." if was_there else f"{run}\nResult in {to}")

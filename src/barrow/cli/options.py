@@ -150,6 +150,13 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option("--kwargs", type=_Kwargs(), help="Arguments of the function, as JSON."),
     memory_option,
     click.option(
+        "--on-error",
+        type=click.Choice(("stop", "skip")),
+        default="stop",
+        show_default=True,
+        help="End the run when the function fails, or leave that chunk out.",
+    ),
+    click.option(
         "--like",
         type=click.Path(),
         help="A saved plan whose chunks, workers and cost are used instead of measuring.",

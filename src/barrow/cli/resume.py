@@ -4,6 +4,7 @@ import click
 
 from barrow.cli.interrupted import ending_cleanly
 from barrow.cli.options import memory_option, workers_option
+from barrow.cli.skipped import listing_skipped
 
 
 @click.command("resume")
@@ -33,8 +34,13 @@ def command(folder: str, memory: int | None, workers: int | None, quiet: bool) -
             click.echo(f"{folder} is finished.\n{run}")
         return
     # Workers look for modules where this process does when they start.
-    with ending_cleanly(quiet), importable(found), open_workers(workers) as cluster:
-        run = barrow.resume(folder, memory=memory, cluster=cluster, quiet=quiet)
+    with (
+        ending_cleanly(quiet),
+        importable(found),
+        open_workers(workers) as cluster,
+        listing_skipped() as show,
+    ):
+        run = show(barrow.resume(folder, memory=memory, cluster=cluster, quiet=quiet))
     if not quiet:
         before = run.metrics["chunks_found"]
         click.echo(f"{run}; {before:,} of them were done before\nResult in {found.final}")

@@ -15,38 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-SCHEMA_VERSION = 3
+from barrow.model.skipped import Skipped
+from barrow.recording.schema import SCHEMA, TABLES, VERSION
+
 COMMIT_SECONDS = 0.5
 COMMIT_SHARE = 0.01
 """Of the time of a run, what committing each report may take; then some are put together."""
-
-_SCHEMA = """
-create table if not exists run (name text primary key, value text) without rowid;
-create table if not exists task (
-    chunk integer primary key,       -- number in the plan's grid
-    started real not null,           -- seconds since the epoch
-    read_seconds real not null,
-    compute_seconds real not null,
-    write_seconds real not null,
-    cpu_seconds real not null,
-    read_bytes integer not null,
-    written_bytes integer not null,
-    cells integer not null,          -- chunks computed in the same call: times and bytes above
-                                     -- are an equal share
-    checksum integer,                -- CRC-32C of its values; null where the result is not stored
-    peak_bytes integer not null,     -- most the process held during the call, above what it held
-                                     -- before its first task; of all its threads together
-    worker text not null,            -- process/thread
-    resident_bytes integer not null  -- of the process, just after
-);
-create table if not exists event (
-    time real not null,              -- seconds since the epoch
-    kind text not null,
-    message text not null,           -- a sentence for people
-    details text not null            -- JSON: its numbers
-);
-"""
-_TABLES = ("run", "task", "event")
 
 
 class RecordWriter:
@@ -70,14 +44,14 @@ class RecordWriter:
         self._db = sqlite3.connect(path, check_same_thread=False)
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
-        if self._schema() != SCHEMA_VERSION:
+        if self._schema() != VERSION:
             # What another version has begun cannot be taken up: it is done again.
-            for table in _TABLES:
+            for table in TABLES:
                 self._db.execute(f"drop table if exists {table}")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(SCHEMA)
         self._opened = self._committed = time.monotonic()
         self._committing_seconds = 0.0
-        self.describe({"schema": SCHEMA_VERSION})
+        self.describe({"schema": VERSION})
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Keep facts about the run; texts as they are, all else as JSON."""
@@ -108,6 +82,25 @@ class RecordWriter:
         """Note that something happened to the run as a whole."""
         row = (time.time(), kind, message, json.dumps(details))
         self._db.execute("insert into event values (?, ?, ?, ?)", row)
+        self._db.commit()
+
+    def note_skipped(self, skipped: Skipped) -> None:
+        """Note a chunk that has no answer."""
+        self._db.execute(
+            "insert or replace into skipped values (?, ?, ?, ?, ?)",
+            (
+                skipped.step,
+                skipped.chunk,
+                json.dumps(skipped.ranges),
+                skipped.reason,
+                skipped.attempts,
+            ),
+        )
+        self._db.commit()
+
+    def forget_skipped(self) -> None:
+        """Let chunks that were skipped be tried again."""
+        self._db.execute("delete from skipped")
         self._db.commit()
 
     def finished_chunks(self) -> set[int]:
@@ -152,6 +145,20 @@ class RecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read_skipped(path: Path) -> tuple[Skipped, ...]:
+    """Return the chunks without an answer from the record of a run that has ended."""
+    # Nobody writes it any more, and it may lie where nobody can.
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    try:
+        rows = db.execute("select step, chunk, ranges, reason, attempts from skipped").fetchall()
+    finally:
+        db.close()
+    return tuple(
+        Skipped(step, chunk, tuple((a, b) for a, b in json.loads(ranges)), reason, attempts)
+        for step, chunk, ranges, reason, attempts in rows
+    )
 
 
 def _share_out(number: int, started: float, *measured: Any) -> Iterable[tuple[Any, ...]]:

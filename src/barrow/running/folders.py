@@ -7,6 +7,7 @@ All other runs live in the user's cache folder and go when their result goes.
 
 import fcntl
 import os
+import re
 import shutil
 import time
 import uuid
@@ -165,21 +166,26 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
 
 
 def find_run(folder: str | PathLike[str]) -> RunFolder:
-    """Return the folder of a run from its place, its hidden folder, or the folder itself.
+    """Return the folder of a run from its place, a hidden folder beside it, or the folder itself.
 
-    A finished run has its numbers, see :attr:`RunFolder.is_finished`.
+    A finished run has its numbers, see :attr:`RunFolder.is_finished`; of an unfinished one
+    it is the folder in which its call is kept.
     """
     given = Path(folder).absolute()
     path = given.parent if given.name == ".barrow" else given
-    name = path.name
-    if name.startswith(".") and name.endswith(".partial"):
-        path = path.with_name(name.removeprefix(".").removesuffix(".partial"))
+    if hidden := re.fullmatch(r"\.(.+)\.(partial|stages)", path.name):
+        path = path.with_name(hidden[1])
     found = RunFolder(path / ".barrow", path)
     if found.read_key() is not None:
         return found
-    store = partial_of(path)
-    if (store / ".barrow").is_dir():
-        return RunFolder(store / ".barrow", store, path)
+    store, stages = partial_of(path), checkpoint_folder(path)
+    begun = RunFolder(store / ".barrow", store, path)
+    between = RunFolder(stages, stages, path)
+    for unfinished in (begun, between):
+        if unfinished.call_path.exists():
+            return unfinished
+    if begun.root.is_dir():
+        return begun
     alone = RunFolder(given, given / "result.zarr")
     if alone.record_path.exists() and alone.read_key() is not None:
         return alone
@@ -192,6 +198,12 @@ def find_run(folder: str | PathLike[str]) -> RunFolder:
 def partial_of(final: Path) -> Path:
     """Return the hidden folder in which the result for a place is made."""
     return final.with_name(f".{final.name}.partial")
+
+
+def checkpoint_folder(to: str | PathLike[str]) -> Path:
+    """Return where a pipeline keeps what lies between its stages, beside its result."""
+    final = Path(to).absolute()
+    return final.with_name(f".{final.name}.stages")
 
 
 def open_result_folder(to: str | PathLike[str]) -> RunFolder:
@@ -216,17 +228,17 @@ def empty(folder: RunFolder) -> None:
     empty_store(folder)
     for path in folder.root.iterdir():
         if path.name != "lock":
-            _delete(path)
+            _remove(path)
 
 
 def empty_store(folder: RunFolder) -> None:
-    """Remove a store in which no chunk is done, but not what is known of the run."""
-    for path in folder.store.iterdir() if folder.store.exists() else ():
+    """Remove what an earlier run has stored, but nothing that is known of it."""
+    for path in folder.store.iterdir() if folder.store.is_dir() else ():
         if path != folder.root:
-            _delete(path)
+            _remove(path)
 
 
-def _delete(path: Path) -> None:
+def _remove(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

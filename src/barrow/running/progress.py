@@ -51,6 +51,10 @@ class Progress:
         else:
             print(self.line(), file=self._file, flush=True)
 
+    def skip(self) -> None:
+        """Take in that a chunk was left out."""
+        self._done += 1
+
     def line(self) -> str:
         """Return the state in one line."""
         spent = max(1e-9, time.monotonic() - self._began)

@@ -72,7 +72,7 @@ def run_chunks(
                 if fold is not None:
                     fold.extend(report.parts)
                 if report.left:
-                    backlog.put_back(replace(batch, units=report.left))
+                    backlog.put_back(replace(batch, units=report.left, attempts=1))
                 on_report(batch, report)
     except (KeyboardInterrupt, SystemExit):
         patience = GRACE_SECONDS

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from barrow.model.applied import leaves
 from barrow.model.plan import Plan
 from barrow.model.source import Source
 from barrow.running.fingerprint import fingerprint, identify
-from barrow.running.folders import RunFolder
+from barrow.running.folders import RunFolder, find_run
 from barrow.units import format_bytes
 
 FORMAT = 1
@@ -47,7 +48,10 @@ class Call:
     key: str | None
     """Under which the result is known; None if it cannot be told from others."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    is_saved: bool = False
+    is_stage: bool = False
+    """Whether it is a part of a call, which is kept as a whole elsewhere."""
+    content: bytes | None = field(default=None, repr=False)
+    """As it was saved, if it was."""
 
     @classmethod
     def of(cls, plan: Plan) -> "Call":
@@ -58,6 +62,7 @@ class Call:
         identities = identify(origin)
         options = {
             "memory": plan.options.get("memory"),
+            "on_error": plan.options.get("on_error", "stop"),
             "may_resize": plan.options.get("may_resize", True),
             "is_parallel": plan.options.get("cluster") is not False,
         }
@@ -65,8 +70,11 @@ class Call:
 
     def save(self, folder: RunFolder) -> None:
         """Keep the call in the folder of its run; if that cannot be done, why."""
-        if self.is_saved or self.key is None:
-            return
+        if self.key is not None and not self.is_stage:
+            _write(folder.call_path, self.content or self._pack())
+        folder.key_path.write_text(self.key or "")
+
+    def _pack(self) -> bytes:
         content, problem, steps = b"", None, None
         try:
             content = _pickle(self.origin)
@@ -89,13 +97,13 @@ class Call:
             "steps": steps,
             "problem": problem,
         }
-        _write(folder.call_path, json.dumps(header).encode() + b"\n", content)
+        return json.dumps(header, default=str).encode() + b"\n" + content
 
 
 @contextmanager
 def importable(folder: RunFolder) -> Iterator[None]:
     """Let modules be found that the script of an unfinished run could import."""
-    header, _ = _read(folder)
+    header, _ = _split(folder, _read(folder))
     before = list(sys.path)
     # First, as they were for the script.
     sys.path[:0] = [entry for entry in header["search_path"] if entry not in before]
@@ -108,7 +116,8 @@ def importable(folder: RunFolder) -> Iterator[None]:
 @contextmanager
 def opened_call(folder: RunFolder) -> Iterator[Call]:
     """Open the call that began an unfinished run, or say why it cannot be made again."""
-    header, content = _read(folder)
+    saved = _read(folder)
+    header, content = _split(folder, saved)
     if header["problem"] is not None:
         raise TravelError(
             f"The run in {folder.store} cannot be finished without its script. {header['problem']} "
@@ -129,19 +138,30 @@ def opened_call(folder: RunFolder) -> Iterator[Call]:
                 "not fit any more. Undo the change, or make the call again: it begins anew."
             )
         key = folder.read_key()
-        yield Call(origin, header["identities"], key, header["options"], is_saved=True)
+        yield Call(origin, header["identities"], key, header["options"], content=saved)
 
 
-def describe_going_on(folder: RunFolder, to: Any) -> str | None:
-    """Return how an unfinished run is taken up again; None if it cannot be."""
-    if not folder.read_key():
-        return None
-    line = "The same call again goes on where this one stopped"
+def describe_going_on(to: str | PathLike[str], *, may_resume: bool = True) -> str | None:
+    """Return how an unfinished run is taken up again; None if it cannot be.
+
+    Parameters
+    ----------
+    may_resume
+        Whether its own call would take it up.
+    """
+    ways = ["The same call again goes on where this one stopped"] if may_resume else []
     try:
-        header, _ = _read(folder)
-    except (OutputError, TravelError):
-        return f"{line}."
-    return f"{line}." if header["problem"] else f"{line}; or: barrow resume {shlex.quote(str(to))}"
+        folder = find_run(to)
+        if folder.is_finished or not folder.read_key():
+            return None
+        header, _ = _split(folder, _read(folder))
+        if header["problem"] is None:
+            ways.append(f"{'or' if ways else 'To go on'}: barrow resume {shlex.quote(str(to))}")
+    except InputError:
+        return None
+    except OutputError:
+        pass  # it was not kept
+    return "; ".join(ways) or None
 
 
 def _digest_steps(origin: Source) -> str | None:
@@ -161,7 +181,7 @@ def _check_data(folder: RunFolder, origin: Source, identities: Sequence[str | No
         )
 
 
-def _read(folder: RunFolder) -> tuple[dict[str, Any], bytes]:
+def _read(folder: RunFolder) -> bytes:
     """Return what was saved, if nobody else can have written it."""
     path = folder.call_path
     if not folder.read_key():
@@ -184,14 +204,18 @@ def _read(folder: RunFolder) -> tuple[dict[str, Any], bytes]:
                     f"{path} belongs to somebody else, or others may write there. It holds code, "
                     f"which is run only if it is yours alone. {AGAIN}"
                 )
-        line, content = opened.readline(), opened.read()
+        return opened.read()
+
+
+def _split(folder: RunFolder, saved: bytes) -> tuple[dict[str, Any], bytes]:
+    line, _, content = saved.partition(b"\n")
     try:
-        header = json.loads(line)
+        header: dict[str, Any] = json.loads(line)
         if header["barrow_call"] == FORMAT:
             return header, content
     except (ValueError, KeyError, TypeError):
         pass
-    raise OutputError(f"{path} was saved by another version of barrow. {AGAIN}")
+    raise OutputError(f"{folder.call_path} was saved by another version of barrow. {AGAIN}")
 
 
 def _unpickle(folder: RunFolder, content: bytes) -> Source:
@@ -231,12 +255,12 @@ def _pickle(origin: Source) -> bytes:
     return file.getvalue()
 
 
-def _write(path: Path, *parts: bytes) -> None:
+def _write(path: Path, content: bytes) -> None:
     beside = path.with_suffix(".new")
     beside.unlink(missing_ok=True)
     file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(file, "wb") as opened:
-        opened.writelines(parts)
+        opened.write(content)
     beside.replace(path)
 
 

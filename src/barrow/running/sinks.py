@@ -85,6 +85,22 @@ def read_lease(path: str) -> int | None:
         return None
 
 
+def blank(ranges: Ranges, dtype: np.dtype) -> np.ndarray:
+    """Return what stands where there is no answer: NaN or NaT, or zero where there is none.
+
+    It takes no memory, however large the block.
+
+    Examples
+    --------
+    >>> blank(((0, 1), (4, 6)), np.dtype("f4")), blank(((0, 2),), np.dtype("u1"))
+    (array([[nan, nan]], dtype=float32), array([0, 0], dtype=uint8))
+    """
+    value = np.zeros((), dtype)
+    if dtype.kind in "fcMm":
+        value[...] = "NaT" if dtype.kind in "Mm" else np.nan
+    return np.broadcast_to(value, [stop - start for start, stop in ranges])
+
+
 @lru_cache(maxsize=8)
 def _open(path: str, run: int) -> Any:  # noqa: ARG001 - part of what is remembered
     import zarr
