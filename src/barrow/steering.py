@@ -1,6 +1,6 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
-from barrow.errors import BudgetError
+from barrow.errors import BudgetError, OutputError
 from barrow.model.plan import Plan
 from barrow.model.source import Source
 from barrow.planning.learning import Learner
@@ -10,6 +10,7 @@ from barrow.running.engines import Setback
 from barrow.running.progress import Progress
 from barrow.running.recovery import Recovery
 from barrow.running.task import TaskReport
+from barrow.running.watch import Watch
 from barrow.units import format_bytes
 
 
@@ -23,8 +24,10 @@ class Course:
         backlog: Backlog,
         record: RecordWriter,
         progress: Progress,
+        watch: Watch | None = None,
     ) -> None:
         self._backlog = backlog
+        self._watch = watch
         self._record = record
         self._progress = progress
         # The total of a reduction depends on its chunks, so these stay as planned.
@@ -37,8 +40,17 @@ class Course:
 
     def on_report(self, batch: Batch, report: TaskReport) -> None:
         """Note what was done."""
-        self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+        try:
+            self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+        except OutputError:
+            if self._watch is not None:
+                self._watch.check_presence()  # that would say more
+            raise
         self._progress.update(report)
+        if self._watch is not None:
+            self._watch.see(report)
+            if self._record.trouble:
+                self._watch.close(f"the record cannot be written ({self._record.trouble})")
         message = self._recovery.on_done(batch, report.n_cells, self._backlog)
         if message is not None:
             self._record.note_event("split", message, {"parts": dict(batch.parts)})
@@ -78,6 +90,7 @@ class Course:
             "split": self._recovery.n_split,
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
+            "paused": self._watch.n_paused if self._watch is not None else 0,
         }
 
     def _resize(self, learner: Learner) -> None:

@@ -51,6 +51,16 @@ class Progress:
         else:
             print(self.line(), file=self._file, flush=True)
 
+    def say(self, message: str) -> None:
+        """Show a sentence that somebody should read now."""
+        if self._quiet:
+            return
+        text = f"{self._name}: {message}"
+        if self._live is not None:
+            self._live.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=self._file, flush=True)
+
     def line(self) -> str:
         """Return the state in one line."""
         spent = max(1e-9, time.monotonic() - self._began)
