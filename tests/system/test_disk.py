@@ -91,6 +91,16 @@ def test_a_run_waits_while_the_disk_is_full_and_then_goes_on(
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_a_disk_that_takes_no_more_files_is_full_too(small_disk, monkeypatch):
+    subprocess.run(["mount", "-o", "remount,nr_inodes=120", small_disk], check=True)
+    monkeypatch.setenv("BARROW_DISK_WAIT", "0.1")
+    plan = planned(add_one, small_disk / "out.zarr")
+    with pytest.raises(OutputError, match="would fit: a quota or the number of files is used up"):
+        barrow.run(plan)
+    subprocess.run(["mount", "-o", "remount,nr_inodes=0", small_disk], check=True)
+    np.testing.assert_array_equal(barrow.run(plan).result[...], DATA + 1)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_run_that_waited_in_vain_is_taken_up_when_there_is_room(
     engine, small_disk, local_cluster, monkeypatch
@@ -138,8 +148,8 @@ def test_a_disk_without_any_room_is_refused(small_disk):
         barrow.run(planned(add_one, small_disk / "out.zarr"))
 
 
-def test_a_full_disk_before_a_run_is_taken_up_costs_nothing_that_was_done(tmp_path, small_disk):
-    plan, partial = interrupted(small_disk)
+def test_a_full_disk_before_a_run_is_taken_up_costs_nothing_that_was_done(small_disk):
+    plan, _ = interrupted(small_disk)
     fill_up(small_disk)
     with pytest.raises(OutputError):
         barrow.run(plan)
@@ -276,7 +286,8 @@ def test_a_ledger_that_is_gone_or_empty_costs_only_time(tmp_path):
     assert run.metrics["chunks_found"] == 0
 
 
-def test_a_ledger_that_another_program_holds_is_an_error_and_left_alone(tmp_path):
+def test_a_ledger_that_another_program_holds_is_an_error_and_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.recording.opening.BUSY_SECONDS", 0.01)
     plan, partial = interrupted(tmp_path)
     other = sqlite3.connect(partial / ".barrow" / "record.sqlite")
     other.execute("pragma locking_mode=exclusive")

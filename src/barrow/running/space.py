@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,9 @@ class Outlook:
     most_bytes: int
     """What is still to be stored, uncompressed."""
     likely_bytes: int
-    """The same, if all of it takes as little as the least of some samples; 0 if not known."""
+    """The same, if all of it is compressed like some samples; 0 if that is not known."""
+    least_bytes: int
+    """The same, if all of it takes as little as the least of them."""
     room: Room
 
     @property
@@ -48,14 +51,14 @@ class Outlook:
         Examples
         --------
         >>> room = Room(free_bytes=2**30, total_bytes=2**40, path=Path("/"))
-        >>> Outlook(2**33, 2**33, room).is_hopeless, Outlook(2**33, 2**31, room).is_hopeless
-        (True, False)
+        >>> [Outlook(2**33, 2**33, least, room).is_hopeless for least in (2**33, 2**31)]
+        [True, False]
         """
-        return self.room.free_bytes < max(LEAST_BYTES, self.likely_bytes / CLEARLY)
+        return self.room.free_bytes < max(LEAST_BYTES, self.least_bytes / CLEARLY)
 
     def describe(self) -> str:
         """Return the numbers in words."""
-        likely = f" ({format_bytes(self.likely_bytes)} if it is all like some samples of it)"
+        likely = f" (about {format_bytes(self.likely_bytes)}, by some samples of it)"
         return (
             f"The result needs up to {format_bytes(self.most_bytes)} more"
             f"{likely if self.likely_bytes else ''}; "
@@ -75,8 +78,10 @@ def foresee(plan: Plan, place: Path, share_left: float) -> Outlook | None:
     most = int(plan.result_bytes * share_left)
     if room is None or not most or (most <= room.free_bytes and room.free_bytes >= LEAST_BYTES):
         return None
-    share = 0.0 if room.free_bytes < LEAST_BYTES else measure_share(plan)
-    return Outlook(most, int(most * share), room)
+    shares = [] if room.free_bytes < LEAST_BYTES else measure_shares(plan)
+    if len(shares) < len(PLACES):
+        return Outlook(most, 0, 0, room)
+    return Outlook(most, int(most * fmean(shares)), int(most * min(shares)), room)
 
 
 def refuse(outlook: Outlook, place: Path) -> OutputError:
@@ -87,10 +92,10 @@ def refuse(outlook: Outlook, place: Path) -> OutputError:
     )
 
 
-def measure_share(plan: Plan) -> float:
-    """Return the least stored bytes for each byte of the result, over some samples of it.
+def measure_shares(plan: Plan) -> list[float]:
+    """Return the stored bytes for each byte of some samples of the result.
 
-    0 if there are too few: a function that takes too long, or a block of nothing but zeros.
+    There are fewer if one took too long, or could not be computed.
     """
     assert plan.target is not None
     stored = plan.stored_chunks or plan.grid.chunk
@@ -99,17 +104,17 @@ def measure_share(plan: Plan) -> float:
         for dim, length in plan.lengths.items()
     }
     lengths = _shorten(plan, lengths)
-    shares = []
+    shares: list[float] = []
     for place in PLACES:
         began = time.monotonic()
         try:
             answer = evaluate(plan.target, block_at(plan.target, lengths, place))
         except Exception:
-            return 0.0  # it will be said where it happens
+            break  # it will be said when the chunk is done
         shares.append(_stored_share(answer))
-        if not shares[-1] or time.monotonic() - began > SAMPLE_SECONDS:
+        if time.monotonic() - began > SAMPLE_SECONDS:
             break
-    return min(shares) if len(shares) == len(PLACES) else 0.0
+    return shares
 
 
 def _shorten(plan: Plan, lengths: dict[str, int]) -> dict[str, int]:

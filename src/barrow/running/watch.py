@@ -174,10 +174,7 @@ class Watch:
             raise OutputError(
                 f"{self._place} cannot be written any more: {trouble.text}. {self._keeping()}"
             )
-        if trouble.code in FULL:
-            self.close()
-        else:
-            self.close(f"it cannot be written ({trouble.text})")
+        self.close("the disk is full" if trouble.code in FULL else f"{trouble.text} at its store")
 
     def _has_room(self) -> bool:
         """Return whether the next few chunks would fit."""
@@ -200,7 +197,10 @@ class Watch:
         needed = f"{amount} {format_bytes(self.left_bytes)} more is needed"
         if room is None:
             return f"{needed} at {self.folder.store.parent}"
-        return f"{needed}, {format_bytes(room.free_bytes)} is free at {self.folder.store.parent}"
+        free = f"{format_bytes(room.free_bytes)} is free at {self.folder.store.parent}"
+        if self.is_open or room.free_bytes < self.left_bytes:
+            return f"{needed}, {free}"
+        return f"{needed}, {free}, so it would fit: a quota or the number of files is used up"
 
     def _numbers(self, room: Room | None) -> dict[str, float]:
         free = -1 if room is None else room.free_bytes
