@@ -193,11 +193,22 @@ def damaged_result(folder: RunFolder, why: str) -> OutputError:
 def empty(folder: RunFolder) -> None:
     """Remove what an earlier run left in a folder, but for its lock."""
     # Without its key nobody takes up what is left if this is interrupted.
-    folder.key_path.unlink(missing_ok=True)
-    for path in (*folder.root.iterdir(), *folder.store.iterdir()):
-        if path == folder.root or path.name in ("lock", "owner"):
-            continue
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+    for path in (folder.key_path, *_list_left(folder)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    for path in _list_left(folder):
+        raise OutputError(
+            f"{path} is left from an earlier run and cannot be removed. Look whether somebody "
+            "still uses it, or whether it is write-protected."
+        )
+
+
+def _list_left(folder: RunFolder) -> list[Path]:
+    kept = {folder.root, folder.root / "lock", folder.root / "owner"}
+    return [p for p in (*folder.root.iterdir(), *folder.store.iterdir()) if p not in kept]
 
 
 def _lock(folder: RunFolder) -> IO[str] | None:
