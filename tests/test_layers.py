@@ -17,7 +17,7 @@ ROWS = [
     {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
-    {"remembering", "steering"},
+    {"remembering", "steering", "leftovers", "presenting"},
     {
         "sources",
         "probing",

@@ -5,18 +5,21 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
+import sqlite3
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from barrow.errors import OutputError
-from barrow.model.applied import Apply, kept_dims
+from barrow.leftovers import Leftover, adopt
+from barrow.model.applied import Apply
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.skipped import Skipped
@@ -24,10 +27,13 @@ from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
+from barrow.presenting import open_stored, present, put_labels_of
+from barrow.recording.opening import begin_record
 from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.backlog import Backlog
+from barrow.running.disk import write_whole
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
 from barrow.running.folders import RunFolder
 from barrow.running.interrupts import listening, shielded
@@ -36,7 +42,9 @@ from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
 from barrow.running.saved_call import Call
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
+from barrow.running.space import foresee, refuse
 from barrow.running.task import Work
+from barrow.running.watch import Watch
 from barrow.shared import SharedArray
 from barrow.steering import Course
 from barrow.units import format_count
@@ -62,25 +70,29 @@ def execute(
         What the plan was made for, if that is known already.
     """
     assert plan.target is not None
-    to, resume = plan.options.get("to"), plan.options.get("resume", True)
+    to = plan.options.get("to")
+    key = None
     if to is None:
         call = None
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
         call = call or Call.of(plan)
-        key = call.key
+        key = call.key if plan.options.get("resume", True) else None
         whole = folders.find_result(to)
         if whole is not None:
-            return _reuse(plan, whole, key if resume else None)
+            return _reuse(plan, whole, key)
         folder = folders.open_result_folder(to)
-        plan = _adopt(plan, folder, key if resume else None)
     try:
-        execution = _Execution(plan, folder, call, kept_target, tuple(skipped))
+        if to is not None and (whole := folders.find_result(to)) is not None:
+            folder.remove()  # another process has just finished it
+            return _reuse(plan, whole, key)
+        found = Leftover() if to is None else adopt(plan, folder, key)
+        execution = _Execution(found.settle(plan), folder, call, kept_target, tuple(skipped), found)
         with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
         folder.release()
-        if folder.is_temporary or folder.read_key() is None:
+        if folder.is_temporary or not folder.is_begun:
             folder.remove()  # nothing was begun that could be taken up again
         raise
 
@@ -92,27 +104,27 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             f"{folder.store} holds another result: it was made by another function, with other "
             "arguments or from other data. Choose another place, or move it away."
         )
-    skipped = read_skipped(folder.record_path)
+    try:
+        skipped = read_skipped(folder.record_path)
+        metrics = json.loads(folder.metrics_path.read_text())
+        plan = replace(plan, measured=compare(plan, metrics))
+    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error) as error:
+        why = f"what is kept of its run cannot be read ({error})"
+        raise folders.damaged_result(folder, why) from None
     if skipped and plan.options.get("on_error") != "skip":
         raise OutputError(
             f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
             f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
             "another place."
         )
-    metrics = json.loads(folder.metrics_path.read_text())
-    plan = replace(plan, measured=compare(plan, metrics))
-    result = _present(plan, _open_result(plan, folder))
-    return Run(result, plan, metrics, folder.root, skipped)
-
-
-def open_values(run: Run) -> Any:
-    """Return the result of a run without labels: a plain array."""
-    if run.plan.result == "store":
-        to = run.plan.options.get("to")
-        store = run.folder / "result.zarr" if to is None else Path(to)
-        return _open_result(run.plan, RunFolder(run.folder, store))
-    is_plain = run.plan.target is None or run.plan.target.labels is None
-    return run.result if is_plain else run.result.values
+    try:
+        opened = open_stored(plan, folder.store)
+    except Exception as error:
+        raise OutputError(
+            f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
+            "as it is. Move it away to compute it again, or choose another place."
+        ) from None
+    return Run(present(plan, opened), plan, metrics, folder.root, skipped)
 
 
 def discard(run: Run) -> None:
@@ -137,20 +149,6 @@ def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
     return measured if name is None else {**measured, name: metrics[name]}
 
 
-def _adopt(plan: Plan, folder: RunFolder, key: str | None) -> Plan:
-    """Return the plan with the chunks of an unfinished run of the same work, if there is one."""
-    if key is not None and folder.read_key() == key and folder.plan_path.exists():
-        earlier = Plan.load(folder.plan_path)
-        return replace(
-            plan,
-            chunks=earlier.chunks,
-            strides=earlier.strides,
-            stored_chunks=earlier.stored_chunks,
-        )
-    folders.empty(folder)
-    return plan
-
-
 @dataclass
 class _Execution:
     """One plan on its way: what it needs while it runs."""
@@ -160,13 +158,16 @@ class _Execution:
     call: Call | None
     """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[Skipped, ...]
     """Chunks without an answer, first those of earlier stages."""
+    found: Leftover
     sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
     course: Course = field(init=False)
     """What happens on the way."""
+    notes: list[str] = field(default_factory=list)
+    """What somebody should read when the run begins."""
 
     @property
     def target(self) -> Source:
@@ -176,15 +177,15 @@ class _Execution:
     def carry_out(self, cluster: Any) -> Run:
         began, cpu_began = time.perf_counter(), time.process_time()
         with ExitStack() as stack:
-            record = stack.enter_context(RecordWriter(self.folder.record_path))
+            record = self._open_record(stack)
             finished = self._find_finished(record)
-            engine = self._start_engine(cluster, stack, is_new=not finished)
+            self._check_space(record, len(finished))
+            engine = self._start_engine(cluster, stack)
             # From here on, what is in the folder is worth being taken up again.
-            self.plan.save(self.folder.plan_path)
+            self._keep(self.folder.plan_path, self.plan.to_json())
             if self.call is not None:
                 self.call.save(self.folder)
-            else:
-                self.folder.key_path.write_text("")
+            self._keep(self.folder.key_path, (self.call and self.call.key) or "")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
             record.forget_skipped()
@@ -204,10 +205,46 @@ class _Execution:
                 "client_cpu_seconds": time.process_time() - cpu_began,
             }
         learn_from(self.plan, len(finished), totals)
-        self.folder.metrics_path.write_text(json.dumps(metrics, indent=2) + "\n")
+        self._keep(self.folder.metrics_path, json.dumps(metrics, indent=2))
         self.plan = replace(self.plan, measured=compare(self.plan, metrics))
-        self.plan.save(self.folder.plan_path)
+        self._keep(self.folder.plan_path, self.plan.to_json())
         return self._finish(value, metrics)
+
+    @property
+    def is_stored(self) -> bool:
+        return self.plan.result == "store"
+
+    def _keep(self, path: Path, text: str) -> None:
+        """Write a small file; a result in memory is worth more than what is kept of its run."""
+        try:
+            write_whole(path, text + "\n")
+        except OutputError:
+            if self.is_stored:
+                raise
+
+    def _open_record(self, stack: ExitStack) -> RecordWriter:
+        record, fault = begin_record(self.folder.record_path, may_leave_disk=not self.is_stored)
+        stack.enter_context(record)
+        for text in (self.found.fault, fault):
+            if text:
+                self._note(record, "damaged", text)
+        return record
+
+    def _note(self, record: RecordWriter, kind: str, message: str, **details: Any) -> None:
+        record.note_event(kind, message, details)
+        self.notes.append(message)
+
+    def _check_space(self, record: RecordWriter, n_finished: int) -> None:
+        """Refuse what clearly does not fit; say so if it may not."""
+        if not self.is_stored:
+            return
+        share = 1 - n_finished / self.plan.n_chunks
+        place = self.folder.final or self.folder.store
+        outlook = foresee(self.plan, place, share)
+        if outlook is not None and outlook.is_hopeless:
+            raise refuse(outlook, place)
+        if outlook is not None:
+            self._note(record, "space", outlook.describe(), most_bytes=outlook.most_bytes)
 
     def _find_finished(self, record: RecordWriter) -> set[int]:
         """Return the chunks that an earlier run has done and that are still as it left them."""
@@ -217,20 +254,26 @@ class _Execution:
         if self.plan.result != "store":
             record.forget_chunks(checksums)  # what was in memory then is gone
             return set()
-        path = stores.array_path(self.folder.store, _variable(self.target))
-        sink = ZarrSink(os.fspath(path), run=time.time_ns())
-        damaged = find_damaged(sink, self.plan.grid, checksums, threads=os.cpu_count() or 1)
+        stores.sweep(self._sink.path)
+        damaged = find_damaged(self._sink, self.plan.grid, checksums, threads=os.cpu_count() or 1)
         if damaged:
             record.forget_chunks(damaged)
             message = (
                 f"{format_count(len(damaged), 'chunk')} of the earlier run could not be read back "
                 "as written: done again."
             )
-            record.note_event("damaged", message, {"chunks": sorted(damaged)[:1000]})
+            self._note(record, "damaged", message, chunks=sorted(damaged)[:1000])
         return checksums.keys() - damaged
 
-    def _start_engine(self, cluster: Any, stack: ExitStack, *, is_new: bool) -> Engine:
-        self.sink = self._make_sink(is_new=is_new)
+    @cached_property
+    def _sink(self) -> ZarrSink:
+        """Where the chunks of a stored result go."""
+        path = stores.array_path(self.folder.store, stores.variable_of(self.target))
+        number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
+        return ZarrSink(os.fspath(path), number, lease)
+
+    def _start_engine(self, cluster: Any, stack: ExitStack) -> Engine:
+        self.sink = self._make_sink()
         plan = self.plan
         work = Work(
             self.target,
@@ -263,7 +306,7 @@ class _Execution:
             on_recycle=lambda report: self.course.on_recycle(report),
         )
 
-    def _make_sink(self, *, is_new: bool) -> Sink | None:
+    def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target
         if plan.result == "value":
             return None
@@ -282,20 +325,16 @@ class _Execution:
                 itemsize=target.dtype.itemsize,
             )
             self.plan = plan = replace(plan, stored_chunks=stored)
-        variable = _variable(target)
-        if is_new:
-            folders.empty_store(self.folder)  # it may have been begun, and nothing finished
-            stores.create_store(
-                self.folder.store,
-                lengths=target.lengths,
-                dtype=target.dtype,
-                chunks=plan.stored_chunks,
-                variable=variable,
-                labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
-            )
-        path = stores.array_path(self.folder.store, variable)
-        number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
-        return ZarrSink(os.fspath(path), number, lease)
+        stores.create_store(
+            self.folder.store,
+            lengths=target.lengths,
+            dtype=target.dtype,
+            chunks=plan.stored_chunks,
+            variable=stores.variable_of(target),
+            labels=put_labels_of(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
+            has_array=self.found.plan is not None,
+        )
+        return self._sink
 
     def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
         plan, total = self.plan, self.plan.n_chunks
@@ -303,8 +342,13 @@ class _Execution:
         combine = read.step.combine if isinstance(read, Apply) else None
         backlog = Backlog(plan.grid, finished)
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        self.course = course = Course(plan, self.target, backlog, record, progress, self._blank)
+        watch = self._watch(backlog.left, record, progress) if self.is_stored else None
+        self.course = course = Course(
+            plan, self.target, backlog, record, progress, self._blank, watch
+        )
         status = "failed"
+        for note in self.notes:
+            progress.say(note)
         with shielded():
             try:
                 value = run_chunks(
@@ -315,10 +359,13 @@ class _Execution:
                     on_report=course.on_report,
                     on_setback=course.on_setback,
                     combine=combine,
+                    gate=watch,
                 )
                 if course.first_error is not None and len(course.skipped) == total:
                     # Nothing is left: that is no result with gaps, but a function that fails.
                     raise course.first_error
+                if watch is not None:
+                    self._make_sure(watch, course)
                 self.skipped += course.skipped
                 status = "done"
             except (KeyboardInterrupt, SystemExit):
@@ -335,6 +382,31 @@ class _Execution:
             ranges = self.plan.grid.block(unit)
             self.sink.write(ranges, blank(ranges, self.target.dtype))
 
+    def _watch(self, left: int, record: RecordWriter, progress: Progress) -> Watch:
+        def say(kind: str, message: str, details: Mapping[str, float]) -> None:
+            progress.say(message)
+            record.note_event(kind, message, details)
+
+        plan = self.plan
+        return Watch(
+            self.folder,
+            self._sink,
+            plan.grid,
+            cells_left=left,
+            cell_bytes=plan.result_bytes // max(1, plan.n_chunks),
+            slots=plan.slots,
+            is_ready=record.flush,
+            say=say,
+        )
+
+    def _make_sure(self, watch: Watch, course: Course) -> None:
+        """Return when all that was done is noted, and still there."""
+        watch.check_presence()
+        if not watch.is_ready():
+            watch.wait()
+        if course.counts()["lost"]:
+            stores.sweep(self._sink.path)
+
     def _finish(self, value: Any, metrics: dict[str, Any]) -> Run:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
@@ -342,39 +414,11 @@ class _Execution:
             run = Run(value, kept, metrics, folder.root, self.skipped)
             owner: Any = run
         else:
-            owner = self.values if self.values is not None else _open_result(self.plan, folder)
-            result = _present(self.plan, owner)
+            is_stored = self.values is None
+            owner = open_stored(self.plan, folder.store) if is_stored else self.values
+            result = present(self.plan, owner)
             run = Run(result, kept, metrics, folder.root, self.skipped)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)
         return run
-
-
-def _open_result(plan: Plan, folder: RunFolder) -> Any:
-    assert plan.target is not None
-    return stores.open_store(stores.array_path(folder.store, _variable(plan.target)))
-
-
-def _variable(target: Source) -> str | None:
-    return None if target.labels is None else str(target.labels.name or "result")
-
-
-def _present(plan: Plan, values: Any) -> Any:
-    """Return a result as the user gave the source: an array, or a DataArray."""
-    assert plan.target is not None
-    if plan.target.labels is None:
-        return values
-    if not isinstance(values, np.ndarray):
-        import dask.array
-
-        values = dask.array.from_array(values, chunks=values.chunks)
-    return _label(plan.target, values)
-
-
-def _label(target: Source, values: Any) -> Any:
-    if target.labels is None:
-        return None
-    from barrow.sources.labelled import put_labels
-
-    return put_labels(values, target.lengths, kept_dims(target), target.labels)

@@ -18,7 +18,7 @@ import numpy as np
 
 from barrow.composing import find_memory, fuse, is_worth_fusing, plan_target
 from barrow.errors import InputError, SkippedWarning
-from barrow.executing import discard, execute, open_values
+from barrow.executing import discard, execute
 from barrow.model.applied import Apply, apply_step, graft, kept_dims, leaves
 from barrow.model.plan import Plan
 from barrow.model.reading import block_at
@@ -31,6 +31,7 @@ from barrow.planning.layout import MEMORY_SHARE
 from barrow.planning.planner import cuttable_dims, is_stored, list_rungs
 from barrow.planning.reuse import Here, join_misfits, reuse_plan
 from barrow.planning.stored import READER_BYTES, choose_between, divides, least_chunk
+from barrow.presenting import open_values
 from barrow.probing.probe import TooMuchError
 from barrow.probing.stand_in import make_stand_in
 from barrow.probing.writing import measure_loading

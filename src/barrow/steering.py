@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from barrow.errors import BarrowError, BudgetError, StepError
+from barrow.errors import BarrowError, BudgetError, OutputError, StepError
 from barrow.model.plan import Plan
 from barrow.model.skipped import Skipped
 from barrow.model.source import Source
@@ -12,7 +12,9 @@ from barrow.running.backlog import Backlog, Batch
 from barrow.running.engines import Setback
 from barrow.running.progress import Progress
 from barrow.running.recovery import Recovery
+from barrow.running.sinks import WriteError
 from barrow.running.task import TaskReport
+from barrow.running.watch import Watch
 from barrow.units import format_bytes
 
 # Of an error that is as long as the data it complains about.
@@ -26,6 +28,8 @@ class Course:
     ----------
     blank
         Called with a chunk that is skipped: puts something into its place.
+    watch
+        The disk, if the result is stored.
     """
 
     def __init__(
@@ -36,10 +40,12 @@ class Course:
         record: RecordWriter,
         progress: Progress,
         blank: Callable[[range], None],
+        watch: Watch | None = None,
     ) -> None:
         self._name = plan.name
         self._may_skip = plan.options.get("on_error") == "skip"
         self._backlog = backlog
+        self._watch = watch
         self._record = record
         self._progress = progress
         self._blank = blank
@@ -61,8 +67,17 @@ class Course:
 
     def on_report(self, batch: Batch, report: TaskReport) -> None:
         """Note what was done."""
-        self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+        try:
+            self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
+        except OutputError:
+            if self._watch is not None:
+                self._watch.check_presence()  # that would say more
+            raise
         self._progress.update(report)
+        if self._watch is not None:
+            self._watch.see(report)
+            if self._record.trouble:
+                self._watch.close(f"the record cannot be written ({self._record.trouble})")
         message = self._recovery.on_done(batch, report.n_cells, self._backlog)
         if message is not None:
             self._record.note_event("split", message, {"parts": dict(batch.parts)})
@@ -101,6 +116,7 @@ class Course:
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
             "skipped": len(self._skipped),
+            "paused": self._watch.n_paused if self._watch is not None else 0,
         }
 
     def _put_right(self, setback: Setback) -> tuple[str, str]:
@@ -121,6 +137,13 @@ class Course:
             # One of several chunks in one call: each is tried by itself.
             self._recovery.take_apart(batch, self._backlog)
             return f"{self._recovery.name_unit(unit)} failed together: they are done one by one."
+        try:
+            self._blank(unit)
+        except WriteError as unwritten:
+            self._backlog.put_back(batch)
+            if self._watch is not None:
+                self._watch.on_trouble(unwritten.trouble)
+            return f"{self._recovery.name_unit(unit)} cannot be skipped now: no room for a gap."
         self._recovery.drop_first(batch, self._backlog)
         self.first_error = self.first_error or error
         left_out = Skipped(
@@ -130,7 +153,6 @@ class Course:
             explain(error),
             batch.attempts + 1,
         )
-        self._blank(unit)
         self._skipped.append(left_out)
         self._record.note_skipped(left_out)
         self._progress.skip()

@@ -71,3 +71,53 @@ def test_a_record_of_another_version_is_begun_anew(tmp_path):
     with RecordWriter(path) as record:
         assert record.finished_chunks() == set()
         record.note_chunks("1/a", 5, [CHUNK])
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Return a function that lets a record find no room, or find it again."""
+
+    def set_room(record, pages):
+        # SQLite's own limit of pages says the same as a full disk.
+        record._db.execute(f"pragma max_page_count={pages}")
+
+    return set_room
+
+
+def many(first):
+    return [(first + n, *CHUNK[1:]) for n in range(2000)]
+
+
+def test_entries_that_find_no_room_wait_in_memory(tmp_path, full_disk):
+    path = tmp_path / "record.sqlite"
+    with RecordWriter(path) as record:
+        full_disk(record, 1)
+        record.note_chunks("1/a", 5, many(0))
+        assert not record.flush()
+        assert "full" in record.trouble
+        record.note_event("paused", "No room.", {})
+        full_disk(record, 2**30)
+        assert record.flush()
+        assert not record.trouble
+        assert len(record.finished_chunks()) == 2000
+    (kind,) = sqlite3.connect(path).execute("select kind from event").fetchone()
+    assert kind == "paused"
+
+
+def test_a_record_that_finds_no_room_can_be_closed(tmp_path, full_disk):
+    record = RecordWriter(tmp_path / "record.sqlite")
+    full_disk(record, 1)
+    record.note_chunks("1/a", 5, many(0))
+    record.close()
+    with RecordWriter(tmp_path / "record.sqlite") as record:
+        assert record.finished_chunks() == set()
+
+
+def test_a_record_that_may_leave_the_disk_goes_on_in_memory(tmp_path, full_disk):
+    with RecordWriter(tmp_path / "record.sqlite", may_leave_disk=True) as record:
+        record.note_chunks("1/a", 5, [CHUNK])
+        record.flush()
+        full_disk(record, 1)
+        record.note_chunks("1/a", 5, many(10))
+        assert record.flush()
+        assert record.totals()["chunks"] == 2001

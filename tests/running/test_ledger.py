@@ -59,6 +59,7 @@ def test_chunks_that_were_altered_torn_or_deleted_are_found(tmp_path):
     assert find_damaged(sink, grid, sums, threads=2) == {1, 3, 5, 8}
 
 
-def test_what_has_no_checksum_is_believed(tmp_path):
-    sink, grid, _, _ = stored(tmp_path, np.arange(100.0), 10)
-    assert find_damaged(sink, grid, {4: None}, threads=1) == set()
+def test_a_row_that_no_task_can_have_written_is_not_believed(tmp_path):
+    sink, grid, checksums, _ = stored(tmp_path, np.arange(100.0), 10)
+    damaged = {4: None, len(grid): checksums[0], -1: checksums[9]}
+    assert find_damaged(sink, grid, {**checksums, **damaged}, threads=1) == damaged.keys()

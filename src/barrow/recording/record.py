@@ -2,7 +2,8 @@
 
 Readable at any moment by anybody, also after a crash: entries are committed as they
 come, and at least twice a second where that would take too long. The table ``task``
-is the ledger too: a chunk is noted only after its bytes are in the store.
+is the ledger too: a chunk is noted only after its bytes are in the store. Entries
+that the disk does not take wait in memory.
 """
 
 import json
@@ -11,16 +12,24 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from barrow.errors import OutputError
 from barrow.model.skipped import Skipped
 from barrow.recording.schema import SCHEMA, TABLES, VERSION
 
 COMMIT_SECONDS = 0.5
 COMMIT_SHARE = 0.01
 """Of the time of a run, what committing each report may take; then some are put together."""
+# How long to wait for somebody else who is writing to the file.
+BUSY_SECONDS = 2.0
+# Of these it may recover: the disk is full (a quota says "I/O error"), or others use the file.
+_PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOTE_CHUNK = f"insert or replace into task values ({', '.join('?' * 13)})"
+_NOTE_SKIPPED = "insert or replace into skipped values (?, ?, ?, ?, ?)"
 
 
 class RecordWriter:
@@ -39,9 +48,23 @@ class RecordWriter:
     {4, 5}
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_leave_disk: bool = False) -> None:
+        self._path = path
+        self._may_leave_disk = may_leave_disk
+        self._waiting: list[tuple[str, list[tuple[Any, ...]]]] = []
+        self.trouble = ""
+        """Why the last entries are not in the file yet; empty when they are."""
         # Reports may come from another thread than the one that opened the file.
-        self._db = sqlite3.connect(path, check_same_thread=False)
+        self._db = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_SECONDS)
+        try:
+            self._prepare()
+        except sqlite3.Error:
+            self._db.close()
+            raise
+        self._opened = self._committed = time.monotonic()
+        self._committing_seconds = 0.0
+
+    def _prepare(self) -> None:
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
         if self._schema() != VERSION:
@@ -49,9 +72,9 @@ class RecordWriter:
             for table in TABLES:
                 self._db.execute(f"drop table if exists {table}")
         self._db.executescript(SCHEMA)
-        self._opened = self._committed = time.monotonic()
-        self._committing_seconds = 0.0
-        self.describe({"schema": VERSION})
+        rows = [("schema", str(VERSION))]
+        with self._db:
+            self._db.executemany("insert or replace into run values (?, ?)", rows)
 
     def describe(self, facts: Mapping[str, Any]) -> None:
         """Keep facts about the run; texts as they are, all else as JSON."""
@@ -59,65 +82,103 @@ class RecordWriter:
             (name, value if isinstance(value, str) else json.dumps(value))
             for name, value in facts.items()
         ]
-        self._db.executemany("insert or replace into run values (?, ?)", rows)
-        self._db.commit()
+        self._waiting.append(("insert or replace into run values (?, ?)", rows))
+        self.flush()
 
     def note_chunks(self, worker: str, resident_bytes: int, chunks: Iterable[Any]) -> None:
         """Note chunks whose results are safe: tuples in the order of the table.
 
         A tuple that stands for several chunks becomes a row for each of them.
         """
-        self._db.executemany(
-            "insert or replace into task values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)],
-        )
+        rows = [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)]
+        self._waiting.append((_NOTE_CHUNK, rows))
         now = time.monotonic()
         is_cheap = self._committing_seconds <= COMMIT_SHARE * (now - self._opened)
         if is_cheap or now - self._committed > COMMIT_SECONDS:
-            self._db.commit()
-            self._committed = time.monotonic()
-            self._committing_seconds += self._committed - now
+            self.flush()
+            self._committing_seconds += time.monotonic() - now
 
     def note_event(self, kind: str, message: str, details: Mapping[str, Any]) -> None:
         """Note that something happened to the run as a whole."""
         row = (time.time(), kind, message, json.dumps(details))
-        self._db.execute("insert into event values (?, ?, ?, ?)", row)
+        self._waiting.append(("insert into event values (?, ?, ?, ?)", [row]))
+        self.flush()
+
+    def flush(self) -> bool:
+        """Write what waits; False if that is not possible now: see ``trouble``.
+
+        Nothing is lost then: it is tried again with the next entries. Raises an
+        :class:`~barrow.errors.OutputError` if it will never be possible.
+        """
+        try:
+            self._write()
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                self._db.rollback()
+            if self._may_leave_disk:
+                self._leave_disk()
+                return self.flush()
+            if primary_code(error) not in _PASSING:
+                raise OutputError(
+                    f"The record of the run cannot be written any more: {error} ({self._path})."
+                ) from None
+            self.trouble = str(error)
+            return False
+        finally:
+            self._committed = time.monotonic()
+        self.trouble = ""
+        return True
+
+    def _write(self) -> None:
+        # Either all or nothing: SQLite may undo the whole of what was not committed.
+        for sql, rows in self._waiting:
+            self._db.executemany(sql, rows)
         self._db.commit()
+        self._waiting.clear()
+
+    def _leave_disk(self) -> None:
+        """Go on in memory: the result is there too, and worth more than its record."""
+        spare = sqlite3.connect(":memory:", check_same_thread=False)
+        try:
+            self._db.backup(spare)
+        except sqlite3.Error:
+            spare.close()
+            spare = sqlite3.connect(":memory:", check_same_thread=False)
+        spare.executescript(SCHEMA)
+        with suppress(sqlite3.Error):
+            self._db.close()
+        self._db, self._may_leave_disk = spare, False
 
     def note_skipped(self, skipped: Skipped) -> None:
         """Note a chunk that has no answer."""
-        self._db.execute(
-            "insert or replace into skipped values (?, ?, ?, ?, ?)",
-            (
-                skipped.step,
-                skipped.chunk,
-                json.dumps(skipped.ranges),
-                skipped.reason,
-                skipped.attempts,
-            ),
-        )
-        self._db.commit()
+        place = json.dumps(skipped.ranges)
+        row = (skipped.step, skipped.chunk, place, skipped.reason, skipped.attempts)
+        self._waiting.append((_NOTE_SKIPPED, [row]))
+        self.flush()
 
     def forget_skipped(self) -> None:
         """Let chunks that were skipped be tried again."""
-        self._db.execute("delete from skipped")
-        self._db.commit()
+        self._waiting.append(("delete from skipped where ?", [(True,)]))
+        self.flush()
 
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
+        self.flush()
         return {number for (number,) in self._db.execute("select chunk from task")}
 
     def checksums(self) -> dict[int, int | None]:
         """Return the checksum of each chunk that is done."""
+        self.flush()
         return dict(self._db.execute("select chunk, checksum from task order by chunk"))
 
     def forget_chunks(self, numbers: Iterable[int]) -> None:
         """Take out chunks that have to be done again."""
-        self._db.executemany("delete from task where chunk = ?", [(n,) for n in numbers])
-        self._db.commit()
+        self._waiting.append(("delete from task where chunk = ?", [(n,) for n in numbers]))
+        self.flush()
 
     def totals(self) -> dict[str, float]:
         """Return sums over all chunks."""
+        self.flush()
         names = "read_seconds compute_seconds write_seconds cpu_seconds read_bytes written_bytes"
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in names.split())
         row = self._db.execute(
@@ -133,12 +194,14 @@ class RecordWriter:
             rows = self._db.execute("select value from run where name = 'schema'").fetchall()
         except sqlite3.OperationalError:
             return None
-        return int(rows[0][0]) if rows else None
+        return int(rows[0][0]) if rows and rows[0][0].isdecimal() else None
 
     def close(self) -> None:
-        """Write the rest and close the file."""
-        self._db.commit()
-        self._db.close()
+        """Write the rest, as far as that is possible, and close the file."""
+        with suppress(sqlite3.Error, OutputError):
+            self.flush()
+        with suppress(sqlite3.Error):
+            self._db.close()
 
     def __enter__(self) -> "RecordWriter":
         return self
@@ -172,6 +235,12 @@ def _share_out(number: int, started: float, *measured: Any) -> Iterable[tuple[An
         # What cannot be divided goes to the first ones: sums stay exact.
         sizes = [size // cells + (index < size % cells) for size in (read_bytes, written_bytes)]
         yield number + index, started, *shares, *sizes, cells, checksums[index], peak_bytes
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return what kind of error it is; the bits above say where it happened."""
+    code: int = getattr(error, "sqlite_errorcode", 0) or 0
+    return code & 0xFF
 
 
 def describe_environment() -> dict[str, Any]:

@@ -5,12 +5,15 @@ place and renamed when it is whole, so what stands there is never half written.
 All other runs live in the user's cache folder and go when their result goes.
 """
 
+import errno
 import fcntl
 import os
+import platform
 import re
 import shutil
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -18,9 +21,13 @@ from typing import IO
 
 from barrow.errors import InputError, OutputError
 from barrow.places import cache_folder
+from barrow.running.disk import make_safe, sync_folder
 
 _OTHER_FORMATS = {".h5", ".hdf5", ".nc", ".npy", ".npz", ".tif", ".tiff", ".parquet", ".csv"}
 _STALE_SECONDS = 24 * 3600.0
+# What flock says if somebody else has the lock; all else means that there are no locks here.
+_LOCKED = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
+_MOST_TURNS = 20
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,20 @@ class RunFolder:
     def read_key(self) -> str | None:
         """Return the fingerprint of what was begun here, if anything was."""
         try:
-            return self.key_path.read_text().strip()
+            return self.key_path.read_text(errors="replace").strip()
         except OSError:
             return None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there may be something here that is worth being taken up again."""
+        try:
+            self.key_path.lstat()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return True
 
     def finish(self) -> "RunFolder":
         """Move a whole result to its place and return the folder as it is then."""
@@ -84,6 +102,8 @@ class RunFolder:
         if self.final is None:
             return self
         try:
+            # What stands at its place must be whole, also after a loss of power.
+            make_safe(self.store)
             self.store.rename(self.final)
         except OSError as error:
             raise OutputError(
@@ -91,6 +111,7 @@ class RunFolder:
                 f"It is kept in {self.store}."
             ) from error
         self.release()
+        sync_folder(self.final.parent)
         finished = RunFolder(self.final / ".barrow", self.final)
         # Only now: until it was moved, the result could have been taken up again.
         finished.call_path.unlink(missing_ok=True)
@@ -100,7 +121,11 @@ class RunFolder:
         """Let other processes work here; what is still on its way from this run is too late."""
         self._end_lease()
         while self._lock:
-            self._lock.pop().close()
+            lock = self._lock.pop()
+            if lock.name.endswith("owner"):
+                with suppress(OSError):
+                    os.unlink(lock.name)
+            lock.close()
 
     def begin_lease(self) -> int:
         """Let a new run write into the store, and no earlier one; return its number."""
@@ -130,7 +155,7 @@ def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> Run
     _remove_stale(runs)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40]
-    root = runs / f"{stamp}-{safe}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    root = runs / f"{stamp}-{safe}-{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     return _create(RunFolder(root, root / "result.zarr", is_temporary=True))
 
 
@@ -157,6 +182,8 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
     if not final.exists() and not final.is_symlink():
         return None
     found = RunFolder(final / ".barrow", final)
+    if found.read_key() is None and found.root.is_dir():
+        raise damaged_result(found, f"{found.key_path} cannot be read")
     if found.read_key() is None:
         raise OutputError(
             f"to={str(to)!r} exists and was not written by barrow. Choose another place, or move "
@@ -210,36 +237,128 @@ def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     """Return the folder in which the result for a place is made, new or left by an earlier run."""
     final = Path(to).absolute()
     store = partial_of(final)
-    made = _create(RunFolder(store / ".barrow", store, final))
-    lock = open(made.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise OutputError(
-            f"Another process is writing {final} right now. Wait for it, or choose another place."
-        ) from None
-    made._lock.append(lock)
-    return made
+    for _ in range(_MOST_TURNS):
+        made = _create(RunFolder(store / ".barrow", store, final))
+        try:
+            lock = _lock(made)
+        except FileNotFoundError:
+            continue  # whoever had it has just finished, and moved it to its place
+        if lock is None:
+            break
+        made._lock.append(lock)
+        if _is_at(lock, Path(lock.name)):
+            return made
+        made.release()
+    raise OutputError(
+        f"Another process is writing {final} right now. Wait for it, or choose another place."
+    )
+
+
+def damaged_result(folder: RunFolder, why: str) -> OutputError:
+    """Return the error for a whole result of which it cannot be told any more what it is."""
+    return OutputError(
+        f"{folder.store} holds a result, but its folder .barrow is damaged: {why}. It is left as "
+        "it is. Move it away to compute it again, or choose another place."
+    )
 
 
 def empty(folder: RunFolder) -> None:
     """Remove what an earlier run left in a folder, but for its lock."""
-    empty_store(folder)
-    for path in folder.root.iterdir():
-        if path.name != "lock":
-            _remove(path)
+    # Without its key nobody takes up what is left if this is interrupted.
+    for path in (folder.key_path, *_list_left(folder)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+    for path in _list_left(folder):
+        raise OutputError(
+            f"{path} is left from an earlier run and cannot be removed. Look whether somebody "
+            "still uses it, or whether it is write-protected."
+        )
 
 
-def empty_store(folder: RunFolder) -> None:
-    """Remove what an earlier run has stored, but nothing that is known of it."""
-    for path in folder.store.iterdir() if folder.store.is_dir() else ():
-        if path != folder.root:
-            _remove(path)
+def _list_left(folder: RunFolder) -> list[Path]:
+    kept = {folder.root, folder.root / "lock", folder.root / "owner"}
+    return [p for p in (*folder.root.iterdir(), *folder.store.iterdir()) if p not in kept]
 
 
-def _remove(path: Path) -> None:
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
+def _lock(folder: RunFolder) -> IO[str] | None:
+    """Return a file that keeps others out until it is closed; None if another process has it."""
+    lock = open(folder.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        if error.errno in _LOCKED:
+            return None
+        return _own(folder.root / "owner", folder)
+    return lock
+
+
+def _own(path: Path, folder: RunFolder) -> IO[str] | None:
+    """Keep others out where there are no locks, as on some network file systems.
+
+    A file says who works here. One whose process is gone does not count.
+    """
+    made = path.with_name(f".owner-{uuid.uuid4().hex}")
+    made.write_text(f"{_host()} {os.getpid()}")
+    try:
+        # It has its content when it appears, and only one process can make it appear.
+        os.link(made, path)
+        return open(path)
+    except FileExistsError:
+        said = _read_text(path)
+    finally:
+        made.unlink(missing_ok=True)
+    host, _, pid = said.partition(" ")
+    if host != _host():
+        raise OutputError(
+            f"A process on '{host}' is writing {folder.final}, or was killed while it did. If it "
+            f"is gone, delete {path} and start the same call again."
+        )
+    if _is_alive(pid):
+        return None
+    gone = path.with_name(f".gone-{uuid.uuid4().hex}")
+    with suppress(FileNotFoundError):
+        path.rename(gone)
+        if _read_text(gone) != said:
+            gone.rename(path)  # somebody else was quicker
+            return None
+        gone.unlink()
+    return _own(path, folder)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Return whether a file that is open is still the one at its path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
+
+
+def _host() -> str:
+    """Return the name of this machine: a cache folder may be shared by many."""
+    return re.sub(r"[^A-Za-z0-9.]", "_", platform.node()) or "machine"
+
+
+def _is_alive(pid: str) -> bool:
+    if not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _create(folder: RunFolder) -> RunFolder:
@@ -264,10 +383,11 @@ def _remove_stale(runs: Path) -> None:
     """Remove folders of processes that were killed before they could clean up."""
     now = time.time()
     for path in runs.iterdir() if runs.is_dir() else ():
-        owner = path.name.split("-")[-2]
+        *_, host, pid, _ = ("", "", *path.name.split("-"))
         try:
             is_old = now - path.stat().st_mtime > _STALE_SECONDS
         except OSError:
             continue
-        if is_old and not (owner.isdigit() and Path(f"/proc/{owner}").exists()):
+        # What runs on another machine cannot be seen from here.
+        if is_old and host == _host() and not _is_alive(pid):
             shutil.rmtree(path, ignore_errors=True)

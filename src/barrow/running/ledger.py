@@ -40,11 +40,10 @@ def find_damaged(
     """Return the chunks that are not stored as they were written."""
 
     def is_damaged(number: int) -> bool:
-        expected = checksums[number]
-        if expected is None:
-            return False
+        if number not in range(len(grid)):
+            return True  # the record itself is damaged
         try:
-            return checksum(sink.read(grid.ranges(number))) != expected
+            return checksum(sink.read(grid.ranges(number))) != checksums[number]
         except Exception:
             # Whatever the codec or the disk says about it: it cannot be read.
             return True

@@ -55,6 +55,16 @@ class Progress:
         """Take in that a chunk was left out."""
         self._done += 1
 
+    def say(self, message: str) -> None:
+        """Show a sentence that somebody should read now."""
+        if self._quiet:
+            return
+        text = f"{self._name}: {message}"
+        if self._live is not None:
+            self._live.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=self._file, flush=True)
+
     def line(self) -> str:
         """Return the state in one line."""
         spent = max(1e-9, time.monotonic() - self._began)

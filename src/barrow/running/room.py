@@ -6,7 +6,7 @@ the next are handed in, several at a time when they are short.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from barrow.running.backlog import Backlog, Batch
 from barrow.running.engines import Engine, Setback
@@ -20,6 +20,15 @@ GRACE_SECONDS = 0.5
 BATCHES_LEFT_PER_SLOT = 4
 
 
+class Gate(Protocol):
+    """May close, and then nothing more is handed out until it opens."""
+
+    is_open: bool
+
+    def wait(self) -> None:
+        """Return when it is open; raise an error if that takes too long."""
+
+
 def run_chunks(
     engine: Engine,
     backlog: Backlog,
@@ -29,6 +38,7 @@ def run_chunks(
     on_report: Callable[[Batch, TaskReport], None],
     on_setback: Callable[[Setback], None],
     combine: Callable[[Any, Any], Any] | None = None,
+    gate: Gate | None = None,
 ) -> Any:
     """Run the chunks of a backlog and return the total of a reduction.
 
@@ -45,6 +55,8 @@ def run_chunks(
         Called with each batch and its report, in the order in which they come.
     on_setback
         Called with each batch that was not done: puts it back into the backlog, or raises.
+    gate
+        While it is closed, what runs is awaited and nothing new is begun.
     """
     fold = Fold(combine) if combine is not None else None
     pace = _Pace(chunk_seconds)
@@ -53,7 +65,11 @@ def run_chunks(
     patience: float | None = None
     try:
         while not backlog.is_empty or in_flight:
+            if gate is not None and not gate.is_open and not in_flight:
+                gate.wait()
             while not backlog.is_empty and in_flight < engine.window and not is_quiet:
+                if gate is not None and not gate.is_open:
+                    break
                 if backlog.wants_quiet and in_flight:
                     break
                 is_quiet = backlog.wants_quiet

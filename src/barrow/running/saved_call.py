@@ -17,7 +17,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -32,7 +32,7 @@ from barrow.running.folders import RunFolder, find_run
 from barrow.units import format_bytes
 
 FORMAT = 1
-MOST_BYTES = 2**24
+MOST_BYTES = 2**20
 """What is larger holds data, and those are kept where they are."""
 AGAIN = "Make the same call again, where your data are: it goes on where the run stopped."
 
@@ -256,12 +256,17 @@ def _pickle(origin: Source) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
+    """Keep the call if there is room: the result can be made without it."""
     beside = path.with_suffix(".new")
-    beside.unlink(missing_ok=True)
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(file, "wb") as opened:
-        opened.write(content)
-    beside.replace(path)
+    try:
+        beside.unlink(missing_ok=True)
+        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(file, "wb") as opened:
+            opened.write(content)
+        beside.replace(path)
+    except OSError:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def _python_version() -> str:

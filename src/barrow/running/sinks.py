@@ -4,14 +4,35 @@ A sink is sent to the workers, so it is small; it writes a block into its place
 and says how many bytes that were. No two tasks write the same place.
 """
 
+import os
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice, product
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from barrow.errors import OutputError
 from barrow.shared import Ranges, SharedArray
+
+# Files that are looked at to tell how large a block is as it is stored.
+FILES_LOOKED_AT = 64
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a block could not be put into its place."""
+
+    code: int
+    """What the system said: a number of :mod:`errno`; 0 if it said nothing."""
+    text: str
+
+
+class WriteError(Exception):
+    """A block could not be put into its place: the place is to blame, not the function."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble)
+        self.trouble = trouble
 
 
 class Sink(Protocol):
@@ -67,8 +88,27 @@ class ZarrSink:
         somebody else. It may end when another function is at work on the same store.
         """
         if self.lease and read_lease(self.lease) != self.run:
-            raise OutputError(f"The run that computed {ranges} of {self.path} is over.")
-        _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
+            raise WriteError(Trouble(0, "the run is over, or its folder was changed"))
+        try:
+            _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
+        except OSError as error:
+            text = error.strerror or str(error)
+            raise WriteError(Trouble(error.errno or 0, text)) from None
+
+    def stored_share(self, ranges: Ranges) -> float:
+        """Return how many bytes are stored for each byte of a block."""
+        array = _open(self.path, self.run)
+        spans = [
+            range(start // size, -(-stop // size))
+            for (start, stop), size in zip(ranges, array.chunks, strict=True)
+        ]
+        keys = [
+            array.metadata.encode_chunk_key(place)
+            for place in islice(product(*spans), FILES_LOOKED_AT)
+        ]
+        stored = sum(_file_bytes(f"{self.path}/{key}") for key in keys)
+        whole = len(keys) * int(np.prod(array.chunks)) * array.dtype.itemsize
+        return float(min(1.0, stored / max(1, whole)))
 
     def read(self, ranges: Ranges) -> np.ndarray:
         """Return one block as it is stored."""
@@ -99,6 +139,13 @@ def blank(ranges: Ranges, dtype: np.dtype) -> np.ndarray:
     if dtype.kind in "fcMm":
         value[...] = "NaT" if dtype.kind in "Mm" else np.nan
     return np.broadcast_to(value, [stop - start for start, stop in ranges])
+
+
+def _file_bytes(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # a chunk of zeros has no file
 
 
 @lru_cache(maxsize=8)

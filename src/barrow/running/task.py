@@ -19,7 +19,7 @@ from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
 from barrow.running.ledger import checksum
 from barrow.running.memory import PeakGauge, resident_bytes, tidy_up
-from barrow.running.sinks import Sink
+from barrow.running.sinks import Sink, Trouble, WriteError
 from barrow.running.strides import read_in_parts, read_in_strides, split_block
 from barrow.shared import Ranges
 
@@ -98,6 +98,8 @@ class TaskReport:
     parts: list[tuple[Node, Any]] = field(default_factory=list)
     left: list[range] = field(default_factory=list)
     """Units of the batch that were not done: the first of them failed."""
+    trouble: Trouble | None = None
+    """Why the first of them could not be stored, if that was it."""
 
     @property
     def n_cells(self) -> int:
@@ -121,6 +123,7 @@ def perform(
     reports: list[ChunkReport] = []
     short: list[tuple[Any, ...]] = []
     done = 0
+    trouble = None
     # One fence for all: they run one after the other, and moving it takes longer than a tiny chunk.
     with PeakGauge(work.base_bytes) as gauge, FENCE.around(work.budget_bytes):
         for index, unit in enumerate(batch.units):
@@ -131,6 +134,10 @@ def perform(
                     measured = _add_one(work, target, meter, unit, fold, batch.parts)
                 else:
                     measured = _write_one(work, target, meter, unit, strides, batch.parts)
+            except WriteError as error:
+                # No fault of the chunk: it is reported, not raised, and tried again later.
+                trouble = error.trouble
+                break
             except Exception:
                 if not done:
                     raise
@@ -150,6 +157,7 @@ def perform(
         chunks=reports,
         parts=fold.parts() if fold is not None else [],
         left=batch.units[done:],
+        trouble=trouble,
     )
 
 
