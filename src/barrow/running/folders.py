@@ -114,7 +114,8 @@ class RunFolder:
         sync_folder(self.final.parent)
         finished = RunFolder(self.final / ".barrow", self.final)
         # Only now: until it was moved, the result could have been taken up again.
-        finished.call_path.unlink(missing_ok=True)
+        for path in (finished.call_path, finished.lease_path):
+            path.unlink(missing_ok=True)
         return finished
 
     def release(self) -> None:
@@ -130,13 +131,24 @@ class RunFolder:
     def begin_lease(self) -> int:
         """Let a new run write into the store, and no earlier one; return its number."""
         number = time.time_ns()
-        beside = self.lease_path.with_suffix(".new")
-        beside.write_text(str(number))
-        beside.replace(self.lease_path)
+        try:
+            self._write_lease(number)
+        except OSError as error:
+            raise _unwritable(self.final or self.store, error.strerror or str(error)) from None
         return number
 
     def _end_lease(self) -> None:
-        self.lease_path.unlink(missing_ok=True)
+        # Not removed: over a network a file that was missed once may be missed for a while.
+        try:
+            if self.lease_path.exists():
+                self._write_lease(0)
+        except OSError:  # a disk that is full has room for one file less
+            self.lease_path.unlink(missing_ok=True)
+
+    def _write_lease(self, number: int) -> None:
+        beside = self.lease_path.with_suffix(".new")
+        beside.write_text(str(number))
+        beside.replace(self.lease_path)
 
     def remove(self) -> None:
         """Delete everything in the folder."""

@@ -117,11 +117,11 @@ class ZarrSink:
 
 
 def read_lease(path: str) -> int | None:
-    """Return the number of the run that may write now; None if there is none."""
+    """Return the number of the run that may write now; None if the store is not there any more."""
     try:
         with open(path, "rb") as file:
             return int(file.read())
-    except (OSError, ValueError):
+    except FileNotFoundError:
         return None
 
 
