@@ -7,6 +7,7 @@ from barrow.planning.learning import Learner
 from barrow.recording.record import RecordWriter
 from barrow.running.backlog import Backlog, Batch
 from barrow.running.engines import Setback
+from barrow.running.fence import find_asked
 from barrow.running.progress import Progress
 from barrow.running.recovery import Recovery
 from barrow.running.task import TaskReport
@@ -54,7 +55,10 @@ class Course:
         elif isinstance(error, MemoryError) and not isinstance(error, BudgetError):
             # What was thought of its memory was wrong, so nothing is made larger any more.
             self._learner = None
-            kind, message = "split", self._recovery.on_memory(batch, self._backlog)
+            kind, message = (
+                "split",
+                self._recovery.on_memory(batch, self._backlog, find_asked(error)),
+            )
         else:
             raise error
         details = {"units": [[unit.start, unit.stop] for unit in batch.units]}

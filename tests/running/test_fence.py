@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from barrow.running.fence import Fence
+from barrow.running.fence import Fence, find_asked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of Linux")
 MIB = 2**20
@@ -101,3 +101,9 @@ def test_without_a_budget_there_is_no_fence():
     before = limit()
     with Fence(headroom_bytes=16 * MIB).around(0):
         assert limit() == before
+
+
+def test_what_numpy_asked_for_is_known():
+    with Fence(headroom_bytes=16 * MIB).around(MIB), pytest.raises(MemoryError) as caught:
+        allocate(2**33)
+    assert find_asked(caught.value) == 2**33

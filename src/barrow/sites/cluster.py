@@ -43,6 +43,8 @@ class WorkerExit(NamedTuple):
     """Exit code; the negative number of the signal if one killed it."""
     time: float
     """Seconds since the epoch."""
+    why: str = ""
+    """Set if it was ended here."""
 
 
 @dataclass(frozen=True)
