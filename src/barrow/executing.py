@@ -244,7 +244,9 @@ class _Execution:
             )
             self.plan = plan = replace(plan, stored_chunks=stored)
         variable = _variable(target)
-        if is_new:
+        path = stores.array_path(self.folder.store, variable)
+        # An earlier run may have ended before its first chunk was noted.
+        if is_new and not (path / "zarr.json").exists():
             stores.create_store(
                 self.folder.store,
                 lengths=target.lengths,
@@ -253,7 +255,6 @@ class _Execution:
                 variable=variable,
                 labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
             )
-        path = stores.array_path(self.folder.store, variable)
         return ZarrSink(os.fspath(path), run=time.time_ns())
 
     def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:

@@ -284,6 +284,11 @@ class LocalProcesses(SpecCluster):
             self.sync(self._add_dashboard)
         return str(super().dashboard_link)
 
+    @property
+    def wanted(self) -> int:
+        """How many workers there are when none has just been lost."""
+        return len(self.worker_spec)
+
     def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
         """Ask for this many workers."""
         if n * self._memory_bytes > self._machine.total_bytes:
