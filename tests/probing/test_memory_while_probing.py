@@ -24,7 +24,7 @@ def test_a_function_that_always_needs_more_than_is_allowed_is_refused_at_once(ki
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
-def test_sizes_that_do_not_fit_are_not_measured(monkeypatch):
+def test_sizes_that_do_not_fit_are_not_measured():
     sizes = []
 
     def swells(x):

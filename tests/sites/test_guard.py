@@ -28,7 +28,7 @@ def test_a_worker_that_holds_too_much_shared_memory_is_killed():
         cluster.wait(1)  # another took its place, so how it ended is known
         (ended,) = cluster.exits
     assert ended.code == -9
-    assert "more than its limit of 286 MiB" in ended.why
+    assert "of its limit of 286 MiB" in ended.why
 
 
 def test_shared_memory_counts_and_mapped_files_do_not(tmp_path):

@@ -5,7 +5,9 @@ past the limit are not seen by it, but by whoever looks at the process.
 """
 
 GUARD_SECONDS = 0.05
-"""How often to look. Memory is taken at one or two gigabytes a second, a look takes 20 µs."""
+"""How often to look; a look takes 20 µs."""
+GUARD_SHARE = 0.95
+"""Of its limit, what a worker may hold: it can take 50 MB more between two looks."""
 
 
 def held_bytes(pid: int) -> int:

@@ -27,7 +27,7 @@ from barrow.errors import InputError
 from barrow.model.site import Machine
 from barrow.sites.cluster import WorkerExit
 from barrow.sites.environment import count_library_threads, make_environment
-from barrow.sites.guard import GUARD_SECONDS, held_bytes
+from barrow.sites.guard import GUARD_SECONDS, GUARD_SHARE, held_bytes
 from barrow.units import format_bytes
 
 logger = logging.getLogger(__name__)
@@ -165,10 +165,10 @@ class WorkerProcess(ProcessInterface):
 
     async def _guard(self) -> None:
         """Kill the process if it holds more than it may: it would take the machine with it."""
-        while (held := held_bytes(self._process.pid)) <= self._limit_bytes:
+        while (held := held_bytes(self._process.pid)) <= GUARD_SHARE * self._limit_bytes:
             await asyncio.sleep(GUARD_SECONDS)
         limit = format_bytes(self._limit_bytes)
-        self._why = f"held {format_bytes(held)}, more than its limit of {limit}: it was killed"
+        self._why = f"held {format_bytes(held)} of its limit of {limit}: it was killed"
         with suppress(ProcessLookupError):
             self._process.kill()
 
