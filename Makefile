@@ -1,5 +1,6 @@
 # make demo   see it work, on data it makes itself
 # make test   all that is checked before a change goes in
+# make soak   let runs meet every trouble there is; about 25 minutes
 # make bench  measure, and write the numbers to benchmarks/results
 # make lint   format, style and types only
 # make clean  remove what the above have made
@@ -12,13 +13,16 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 # measure.py is what the benchmarks share.
 BENCHMARKS := $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py))
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test soak bench lint clean
 
 demo: $(STAMP)
 	@$(BIN)/barrow demo
 
 test: lint
 	@$(BIN)/python -m pytest --quiet
+
+soak: $(STAMP)
+	@$(BIN)/python -m soak
 
 bench: $(STAMP)
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done

@@ -131,10 +131,10 @@ def describe_machine() -> dict[str, object]:
     }
 
 
-def write_json(name: str, content: dict[str, object]) -> Path:
-    """Write a result into the folder of results."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+def write_json(name: str, content: dict[str, object], folder: Path = RESULTS) -> Path:
+    """Write a result into a folder of results."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.json"
     path.write_text(json.dumps(content, indent=2) + "\n")
     return path
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from barrow.errors import InputError
+from barrow.errors import BudgetError, InputError
 from barrow.model.applied import Form, apply_step, join_lengths, leaves
 from barrow.model.cost import Cost
 from barrow.model.plan import Plan
@@ -25,10 +25,11 @@ from barrow.remembering import (
     keep_form,
     recall_form,
 )
+from barrow.running.fence import FENCE
 from barrow.running.folders import check_place
 from barrow.sites.machine import read_machine
 from barrow.sources.opening import open_source
-from barrow.units import parse_bytes
+from barrow.units import format_bytes, parse_bytes
 
 Halo = Mapping[Any, int | tuple[int, int]]
 
@@ -190,6 +191,23 @@ def find_memory(site: Site, options: Mapping[str, Any], held_bytes: int = 0) -> 
     return max(1, (allowed if memory is None else parse_bytes(memory)) - held_bytes)
 
 
+@contextmanager
+def fenced(name: str, site: Site, options: Mapping[str, Any]) -> Iterator[None]:
+    """Try a function out with no more memory than its run may use; else one error."""
+    allowed = find_memory(site, options) or int(MEMORY_SHARE * site.machine.available_bytes)
+    try:
+        with FENCE.around(allowed):
+            yield
+    except BudgetError:
+        raise
+    except MemoryError as error:
+        raise BudgetError(
+            f"'{name}' needs more than the {format_bytes(allowed)} that this run may use, already "
+            f"for a small block of the data: {str(error) or 'its memory was refused'}.\n"
+            "Allow more (memory=), or use a machine that has more."
+        ) from error
+
+
 @dataclass(frozen=True)
 class _Known:
     """A cost, and where it comes from."""
@@ -218,7 +236,7 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
         return _Known(entry.cost, question.key, (describe_source_of(entry),))
     may_fail = options.get("on_error") == "skip"
     samples = choose_samples(target, _small_rungs(target, available // cores))
-    with doubting(target, key=question.key):
+    with doubting(target, key=question.key), fenced(target.name, site, options):
         cost = measure_cost(
             target,
             samples,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.composing import find_memory, fuse, is_worth_fusing, plan_target
+from barrow.composing import fenced, find_memory, fuse, is_worth_fusing, plan_target
 from barrow.errors import InputError, SkippedWarning
 from barrow.executing import discard, execute
 from barrow.model.applied import Apply, apply_step, graft, kept_dims, leaves
@@ -67,7 +67,8 @@ def plan_pipeline(
     def is_fused(_: int, target: Source, longer: Source) -> bool:
         return is_worth_fusing(target, longer, site, options)
 
-    chain = _cut(steps, inputs, is_fused, _reader_bytes(site, options))
+    with fenced(steps[0].name, site, options):
+        chain = _cut(steps, inputs, is_fused, _reader_bytes(site, options))
     plans: list[Plan] = []
     for number, target in enumerate(chain.stages):
         following = chain.stages[number + 1 : number + 2]
@@ -96,7 +97,8 @@ def plan_alike(
         raise InputError(join_misfits(like, [text]))
     starts = set(np.cumsum([len(stage.steps) for stage in like.stages]))
     most_bytes = _reader_bytes(site, options)
-    chain = _cut(steps, inputs, lambda number, *_: number not in starts, most_bytes)
+    with fenced(steps[0].name, site, options):
+        chain = _cut(steps, inputs, lambda number, *_: number not in starts, most_bytes)
     plans: list[Plan] = []
     for number, (stage, target) in enumerate(zip(like.stages, chain.stages, strict=True)):
         following = chain.stages[number + 1 : number + 2]

@@ -10,6 +10,7 @@ from barrow.planning.learning import Learner
 from barrow.recording.record import RecordWriter
 from barrow.running.backlog import Backlog, Batch
 from barrow.running.engines import Setback
+from barrow.running.fence import find_asked
 from barrow.running.progress import Progress
 from barrow.running.recovery import Recovery
 from barrow.running.sinks import WriteError
@@ -127,7 +128,7 @@ class Course:
         if isinstance(error, MemoryError) and not isinstance(error, BudgetError):
             # What was thought of its memory was wrong, so nothing is made larger any more.
             self._learner = None
-            return "split", self._recovery.on_memory(batch, self._backlog)
+            return "split", self._recovery.on_memory(batch, self._backlog, find_asked(error))
         raise error
 
     def _skip(self, batch: Batch, error: Exception) -> str:

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from barrow.running.fence import Fence
+from barrow.running.fence import Fence, find_asked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of Linux")
 MIB = 2**20
@@ -111,3 +111,9 @@ def test_a_fence_can_be_lifted_from_a_task_that_is_given_up():
         with fence.around(32 * MIB):
             assert limit() != before
     assert limit() == before
+
+
+def test_what_numpy_asked_for_is_known():
+    with Fence(headroom_bytes=16 * MIB).around(MIB), pytest.raises(MemoryError) as caught:
+        allocate(2**33)
+    assert find_asked(caught.value) == 2**33

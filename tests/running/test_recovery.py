@@ -54,6 +54,37 @@ def test_halves_are_halved_until_nothing_is_left_to_cut():
     assert "'x' must be whole" in str(error)
 
 
+def test_a_chunk_that_asks_for_as_much_however_small_it_is_ends_the_run_soon():
+    asked = 10 * 2**30
+
+    def fail(batch, backlog, followed=recovery()):  # noqa: B008 - one for all calls
+        return followed.on_memory(batch, backlog, asked)
+
+    batch, error = fail_for_ever(fail, Backlog(GRID))
+    assert prod(batch.parts.values()) == 40 * 60 / 4
+    assert isinstance(error, BudgetError)
+    assert "it asked for 10.0 GiB at once" in str(error)
+    assert "however small" in str(error)
+
+
+def test_a_chunk_that_asks_for_less_when_it_is_smaller_is_split_on():
+    backlog, followed = Backlog(GRID), recovery()
+    batch = backlog.take(1)
+    for times in range(6):
+        followed.on_memory(batch, backlog, 100 * 2**30 // 2**times)
+        batch = backlog.take(1)
+    assert prod(batch.parts.values()) < 40 * 60 / 2**5
+
+
+def test_a_chunk_that_asks_for_what_may_fit_beside_less_is_split_on():
+    backlog, followed = Backlog(GRID), recovery()
+    batch = backlog.take(1)
+    for _ in range(6):  # each time as much, but no more than the budget
+        followed.on_memory(batch, backlog, 10**9)
+        batch = backlog.take(1)
+    assert batch.parts
+
+
 def test_several_chunks_that_did_not_fit_together_are_done_one_by_one():
     backlog = Backlog(Grid({"x": 10}, {"x": 1}))
     backlog.cut(cells=4)
@@ -90,6 +121,22 @@ def test_a_chunk_that_kills_runs_alone_before_it_is_split():
         batch = backlog.take(1)
         seen.append((batch.is_alone, dict(batch.parts)))
     assert seen == [(False, {}), (True, {}), (True, {"x": 20})]
+
+
+def test_a_chunk_that_kills_in_parts_too_is_soon_cut_small_and_then_blamed():
+    grid = Grid({"x": 2**20}, {"x": 2**19})
+    backlog, followed = Backlog(grid), Recovery("f", grid, ("x",), {}, 1)
+    sizes, error = [], None
+    while error is None:
+        batch = backlog.take(1)
+        sizes.append(batch.parts.get("x", 2**19))
+        try:
+            followed.on_loss(batch, backlog)
+        except ClusterError as caught:
+            error = caught
+    assert sizes == [2**19, 2**19, 2**19, 2**18, 2**16, 2**13]
+    assert "6 workers died while they had chunk 0" in str(error)
+    assert "in parts of x 8192 as well" in str(error)
 
 
 def test_a_chunk_that_cannot_be_split_ends_the_run_at_last():
@@ -130,8 +177,24 @@ def test_when_many_chunks_do_not_fit_the_rest_is_split_at_once():
     for _ in range(2):
         followed.on_memory(backlog.take(1), backlog)
         message = followed.on_done(backlog.take(1), 1, backlog) or message
-    assert "the rest is split into y 20" in message
+    assert message == "2 chunks did not fit: the rest is split into y 20 × x 60."
     assert backlog.take(1).parts == {"y": 20, "x": 60}
+
+
+def test_when_many_chunks_kill_those_that_wait_to_run_alone_are_split_too():
+    grid = Grid({"y": 800}, {"y": 40})
+    backlog, followed = Backlog(grid), Recovery("f", grid, ("y",), {}, 1)
+    suspects = [backlog.take(1) for _ in range(4)]
+    for _ in range(2):
+        for suspect in suspects:
+            followed.on_loss(suspect, backlog)
+        suspects = [backlog.take(1) for _ in range(4)]
+    for suspect in suspects[2:]:
+        backlog.put_back(suspect)
+    for suspect in suspects[:2]:
+        followed.on_loss(suspect, backlog)
+    followed.on_done(backlog.take(1), 1, backlog)
+    assert [batch.parts for batch in drain(backlog, most=4)] == [{"y": 20}] * 4
 
 
 def test_one_chunk_that_does_not_fit_is_the_only_one_split():

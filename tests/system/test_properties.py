@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as npst
 from scipy import ndimage
 
 import barrow
+from barrow.running.fold import Fold
 
 DTYPES = ["u1", "i2", "i8", "f4", "f8", "c8", "?"]
 ENGINES = ["inline", "threads", "dask"]
@@ -132,6 +133,24 @@ def test_reductions(engine, local_cluster, data):
     array = data.draw(arrays().filter(lambda a: a.dtype.kind in "iu?"))
     plan = cut(data.draw, barrow.plan(np.sum, array, combine=lambda a, b: a + b, quiet=True))
     assert barrow.run(replace(plan, engine=engine, threads=2)).result == array.sum()
+
+
+@settings(EXAMPLES, max_examples=15)
+@given(data=st.data())
+def test_sums_of_fractions_depend_on_the_cut_alone(local_cluster, data):
+    array = data.draw(arrays().filter(lambda a: a.dtype.kind == "f"))
+
+    def total(x):
+        return np.nansum(x, axis=tuple(range(x.ndim)), dtype=x.dtype)
+
+    plan = cut(data.draw, barrow.plan(total, array, combine=lambda a, b: a + b, quiet=True))
+    fold = Fold(lambda a, b: a + b)
+    for number, ranges in enumerate(plan.grid):
+        fold.add((0, number), total(array[tuple(slice(*place) for place in ranges)]))
+    for engine in ENGINES:
+        for threads in (1, 2):
+            plan = replace(plan, engine=engine, threads=threads)
+            assert barrow.run(plan).result.tobytes() == fold.result().tobytes()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -69,8 +69,13 @@ def measure_cost(
     with one_library_thread(), ThreadPoolExecutor(cores) as pool:
         timing = _Timing(target, pool, cores, total_items, may_fail)
         for sample in samples:
-            if not timing.take(sample):
-                break
+            try:
+                if not timing.take(sample):
+                    break
+            except MemoryError:
+                if not timing.points:
+                    raise
+                break  # chunks will have to be smaller than this
         if timing.answer is None and timing.failure is not None:
             raise timing.failure
         threads, processes = timing.slowdowns()

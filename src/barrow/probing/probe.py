@@ -64,7 +64,7 @@ def _observe(
             raise TooMuchError(step.name)
         try:
             return [_call(step, inputs, core) for core in cores]
-        except StepError:
+        except (StepError, MemoryError):
             raise
         except Exception as error:
             # Perhaps the block was too small for this function: offer a larger one.

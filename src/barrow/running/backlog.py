@@ -8,7 +8,7 @@ one number, and a million chunks are never listed.
 
 from collections import deque
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from barrow.model.grid import Grid
 
@@ -74,9 +74,12 @@ class Backlog:
         """About how many units are left that were never handed out."""
         return -(-self.left // self.cells)
 
-    def put_back(self, batch: Batch) -> None:
-        """Take back what was handed out and not done; it goes out again first."""
-        if batch.is_alone:
+    def put_back(self, batch: Batch, *, is_next: bool = False) -> None:
+        """Take back what was handed out and not done; it goes out again first.
+
+        What must run alone goes last among those, unless it is the next.
+        """
+        if batch.is_alone and not is_next:
             self._returned.append(batch)
         else:
             self._returned.appendleft(batch)
@@ -88,6 +91,9 @@ class Backlog:
     def split(self, parts: Mapping[str, int]) -> None:
         """Hand out single chunks in these parts from here on: whole ones do not fit."""
         self.cells, self.strides, self.parts = 1, None, parts
+        for index, batch in enumerate(self._returned):
+            if not batch.parts and all(len(unit) == 1 for unit in batch.units):
+                self._returned[index] = replace(batch, strides={}, parts=parts)
 
     def take(self, count: int) -> Batch:
         """Hand out the next few units; what was put back comes first, as it is."""

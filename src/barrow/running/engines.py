@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, Protocol
 
 from barrow.errors import ClusterError, TravelError
 from barrow.running.backlog import Batch
@@ -191,8 +192,6 @@ class DaskEngine:
         recycle_bytes: int = 0,
         on_recycle: Callable[[TaskReport], None] | None = None,
     ) -> None:
-        from distributed import as_completed
-
         self._client = client
         self._name = name
         # A worker that holds more than this after a task is replaced by a fresh one.
@@ -201,27 +200,47 @@ class DaskEngine:
         self._recycled: set[int] = set()
         # What is heavy stays here and is handed out block by block.
         self._work = work
-        parcel = pack(work.light(), name)
-        self._key = f"{name}-{parcel.token}"
-        # Submitted, not scattered: what is lost with a worker can be sent again.
-        self._parcel = client.submit(_same, parcel, key=f"parcel-{parcel.token}")
+        self._packed = pack(work.light(), name)
+        self._key = f"{name}-{self._packed.token}"
+        self._n_sent = 0
+        self._send_parcel()
         self._check_all_workers()
-        self._running: Any = as_completed(loop=client.loop, with_results=True, raise_errors=False)
-        self._batches: dict[Any, Batch] = {}
+        self._running: dict[Any, tuple[Batch, Any]] = {}
+        self._ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
         self._count = 0
         self.window = 3 * slots
 
+    def _send_parcel(self) -> None:
+        # Submitted, not scattered: what is lost with a worker can be sent again.
+        key = f"parcel-{self._packed.token}-{self._n_sent}"
+        self._parcel = self._client.submit(_same, self._packed, key=key)
+        self._n_sent += 1
+
     def _check_all_workers(self) -> None:
+        """Make sure that the work can be unpacked everywhere, while there is only one error."""
         addresses = list(self._client.sync(self._client.scheduler.identity)["workers"])[:64]
         checks = [
             self._client.submit(
-                check_parcel, self._parcel, workers=[address], key=f"check-{self._key}-{index}"
+                check_parcel,
+                self._parcel,
+                workers=[address],
+                # It may be lost before the question gets there.
+                allow_other_workers=True,
+                key=f"check-{self._key}-{index}",
             )
             for index, address in enumerate(addresses)
         ]
         for check in checks:
-            if (error := check.exception()) is not None:
+            error = check.exception()
+            # One that dies now is replaced; if the work itself is what kills, its chunks will show.
+            if error is not None and not _is_loss(error):
                 raise _translate(error)
+        self._mend_parcel()
+
+    def _mend_parcel(self) -> None:
+        """Send the parcel again if it went down with a worker that was just unpacking it."""
+        if self._parcel.status in ("error", "cancelled", "lost"):
+            self._send_parcel()
 
     def submit(self, batch: Batch) -> None:
         """Hand in some units."""
@@ -234,21 +253,31 @@ class DaskEngine:
             retries=0,
         )
         self._count += 1
-        self._batches[future.key] = batch
-        self._running.add(future)
+        self._running[future.key] = batch, future
+        self._client.loop.add_callback(self._follow, future)
+
+    async def _follow(self, future: Any) -> None:
+        # Not Dask's as_completed: that forgets a task whose worker is lost just before its
+        # answer is fetched, if it is then done again and lost again.
+        try:
+            (answer,) = await self._client.gather([future], asynchronous=True)
+        except BaseException as error:
+            answer = _Failure(error)
+        self._ended.put((future.key, answer))
 
     def collect(self) -> list[Outcome]:
         """Wait for the next batches to end."""
-        outcomes: list[Outcome] = []
         with interruptible():
-            ended = self._running.next_batch(block=True)
-        for future, answer in ended:
-            batch = self._batches.pop(future.key)
-            if future.status == "finished":
+            ended = [self._ended.get()]
+        ended += self._take()
+        outcomes: list[Outcome] = []
+        for key, answer in ended:
+            batch, _ = self._running.pop(key)
+            if isinstance(answer, _Failure):
+                outcomes.append(self._explain(batch, answer.error))
+            else:
                 outcomes.append((batch, answer))
                 self._recycle(answer)
-            else:
-                outcomes.append(self._explain(batch, future, answer))
         return outcomes
 
     def _recycle(self, report: TaskReport) -> None:
@@ -265,45 +294,59 @@ class DaskEngine:
         if self._on_recycle is not None:
             self._on_recycle(report)
 
-    def _explain(self, batch: Batch, future: Any, answer: Any) -> Setback:
+    def _explain(self, batch: Batch, error: BaseException) -> Setback:
         """Return what went wrong with a batch: its own error, or a worker that was lost."""
-        from concurrent.futures import CancelledError
-
-        from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
-
-        error = answer[1] if isinstance(answer, tuple) else future.exception()
-        lost = (KilledWorker, FutureCancelledError, CancelledError)
-        if isinstance(error, lost) and self._client.status == "running":
+        if _is_loss(error) and self._client.status == "running":
+            self._mend_parcel()
             return Setback(batch, error, is_loss=True)
         return Setback(batch, _translate(error))
 
     def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
         """Drop what has not begun; a worker cannot be told to stop what has."""
-        ended = self._running.next_batch(block=False)
+        ended = self._take()
         if patience_seconds is not None:
-            ended += self._wait_for_news(patience_seconds)
-        self._client.cancel(list(self._running.futures), force=True)
+            ended += self._wait_for_news(patience_seconds - NEWS_SECONDS)
+        self._client.cancel([future for _, future in self._running.values()], force=True)
+        done = [
+            (self._running.pop(key)[0], answer)
+            for key, answer in ended
+            if not isinstance(answer, _Failure)
+        ]
         self._running.clear()
         self._parcel.release()
-        return [
-            (self._batches.pop(future.key), answer)
-            for future, answer in ended
-            if future.status == "finished"
-        ]
+        return list(done)
 
-    def _wait_for_news(self, patience_seconds: float) -> list[Any]:
-        """Return what ends now, or has ended and is on its way here."""
-        found: list[Any] = []
-        began = last = time.monotonic()
-        while self._batches and (now := time.monotonic()) - began < patience_seconds:
-            if news := self._running.next_batch(block=False):
-                found += news
-                last = now
-            elif now - last > NEWS_SECONDS:
-                break
-            time.sleep(NEWS_SECONDS / 10)
+    def _take(self) -> list[tuple[Any, Any]]:
+        """Return what has ended and was not asked for yet."""
+        found = []
+        with suppress(Empty):
+            while True:
+                found.append(self._ended.get_nowait())
         return found
+
+    def _wait_for_news(self, patience_seconds: float) -> list[tuple[Any, Any]]:
+        """Return what ends now, or has ended and is on its way here."""
+        found: list[tuple[Any, Any]] = []
+        last = time.monotonic() + patience_seconds
+        with suppress(Empty):
+            while len(found) < len(self._running) and time.monotonic() < last:
+                found.append(self._ended.get(timeout=NEWS_SECONDS))
+        return found
+
+
+class _Failure(NamedTuple):
+    """How a batch ended that has no report."""
+
+    error: BaseException
+
+
+def _is_loss(error: BaseException) -> bool:
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+
+    return isinstance(error, (KilledWorker, FutureCancelledError, CancelledError))
 
 
 def _same(parcel: Any) -> Any:

@@ -7,6 +7,7 @@ turn the refusal into a MemoryError inside the task: the worker lives, and the c
 can be split. Where there is no such limit, nothing happens here.
 """
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -99,6 +100,24 @@ class Fence:
     @staticmethod
     def _is_possible() -> bool:
         return resource is not None and hasattr(resource, "RLIMIT_DATA") and data_bytes() > 0
+
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_ASKED = re.compile(rf"allocate ([\d.]+) ({'|'.join(_UNITS)})")
+
+
+def find_asked(error: BaseException) -> int:
+    """Return the bytes for which an allocation that was refused had asked; 0 if it does not say.
+
+    Examples
+    --------
+    >>> find_asked(MemoryError("Unable to allocate 9.31 GiB for an array with shape (10, 10)"))
+    9996536381
+    >>> find_asked(MemoryError())
+    0
+    """
+    found = _ASKED.search(str(error))
+    return int(float(found[1]) * 1024 ** _UNITS.index(found[2])) if found else 0
 
 
 FENCE = Fence()

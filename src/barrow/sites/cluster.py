@@ -43,6 +43,8 @@ class WorkerExit(NamedTuple):
     """Exit code; the negative number of the signal if one killed it."""
     time: float
     """Seconds since the epoch."""
+    why: str = ""
+    """Set if it was ended here."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,8 @@ class Cluster:
         return Site(
             kind="dask",
             machine=machine,
-            workers=len(workers),
+            # Those that are still to come count: work must be there for them when they do.
+            workers=max(len(workers), getattr(self._manager, "wanted", 0)),
             threads=min((worker.threads for worker in workers), default=1),
             limit_bytes=min(limits, default=0),
             is_local=is_local,

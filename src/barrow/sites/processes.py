@@ -27,6 +27,7 @@ from barrow.errors import InputError
 from barrow.model.site import Machine
 from barrow.sites.cluster import WorkerExit
 from barrow.sites.environment import count_library_threads, make_environment
+from barrow.sites.guard import GUARD_SECONDS, GUARD_SHARE, held_bytes
 from barrow.units import format_bytes
 
 logger = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class WorkerProcess(ProcessInterface):
         super().__init__(scheduler=scheduler, name=name)
         self.name = name
         self._command = _make_command(scheduler, {**options, "name": name})
+        self._limit_bytes = int(options["memory_limit"])
         self._environment = environment
         self._exits = exits
         self._failures = failures
@@ -104,6 +106,7 @@ class WorkerProcess(ProcessInterface):
         self._stderr, stderr = os.pipe()
         os.set_blocking(self._stderr, False)
         self._arrived_seconds = None
+        self._why = ""
         self._held.clear()
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -128,15 +131,17 @@ class WorkerProcess(ProcessInterface):
         while True:
             ended = asyncio.create_task(self._process.wait())
             closing = asyncio.create_task(self._closing.wait())
+            guard = asyncio.create_task(self._guard())
             await asyncio.wait({ended, closing}, return_when=asyncio.FIRST_COMPLETED)
             closing.cancel()
+            guard.cancel()
             if self._closing.is_set():
                 await self._end(ended)
                 return
             self._release()
             arrived = self._arrived_seconds
             self._exits.append(
-                WorkerExit(self.name, self._process.pid, ended.result(), time.time())
+                WorkerExit(self.name, self._process.pid, ended.result(), time.time(), self._why)
             )
             lived = time.monotonic() - arrived if arrived is not None else 0.0
             failed_starts = 0 if arrived is not None else failed_starts + 1
@@ -157,6 +162,15 @@ class WorkerProcess(ProcessInterface):
                 self._give_up(f"Worker {self.name} ended and cannot be started again: {error}")
                 await self._closing.wait()
                 return
+
+    async def _guard(self) -> None:
+        """Kill the process if it holds more than it may: it would take the machine with it."""
+        while (held := held_bytes(self._process.pid)) <= GUARD_SHARE * self._limit_bytes:
+            await asyncio.sleep(GUARD_SECONDS)
+        limit = format_bytes(self._limit_bytes)
+        self._why = f"held {format_bytes(held)} of its limit of {limit}: it was killed"
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def _end(self, ended: "asyncio.Task[int]") -> None:
         os.close(self._lifeline)
@@ -269,6 +283,11 @@ class LocalProcesses(SpecCluster):
 
             self.sync(self._add_dashboard)
         return str(super().dashboard_link)
+
+    @property
+    def wanted(self) -> int:
+        """How many workers there are when none has just been lost."""
+        return len(self.worker_spec)
 
     def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
         """Ask for this many workers."""

@@ -1,0 +1,11 @@
+"""Do all that ``make soak`` does, one after the other; end with 1 if anything went wrong."""
+
+import sys
+
+from soak import background, faults, lies
+
+failed = False
+for part in (lies, background, faults):
+    print(f"== {part.__doc__.splitlines()[0]}", flush=True)
+    failed |= bool(part.main())
+sys.exit(failed)
