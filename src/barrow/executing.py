@@ -6,6 +6,7 @@ The one place where a plan becomes files, threads and workers.
 import json
 import os
 import time
+import uuid
 import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -25,11 +26,13 @@ from barrow.planning.stored import choose_stored_chunks
 from barrow.recording.record import RecordWriter, describe_environment
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
+from barrow.running.asking import Asking
 from barrow.running.backlog import Backlog
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
 from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
 from barrow.running.ledger import find_damaged
+from barrow.running.lookout import Lookout
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
@@ -211,7 +214,8 @@ class _Execution:
 
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
-        stack.enter_context(cluster.failing_fast())
+        key = f"{plan.name}-{uuid.uuid4().hex}"
+        stack.enter_context(cluster.hosting(key))
         if plan.is_local:
             work = work.shared()
         # A worker that keeps so much from its tasks has no room for the next one.
@@ -221,6 +225,13 @@ class _Execution:
             cluster.client,
             plan.slots,
             plan.name,
+            key=key,
+            asking=Asking(plan.budget_bytes, plan.slots / plan.workers),
+            lookout=Lookout(
+                cluster.client,
+                on_wait=lambda message: self.course.on_wait(message),
+                find_failures=lambda: cluster.failures,
+            ),
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),
         )

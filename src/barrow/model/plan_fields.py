@@ -118,6 +118,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         (
             "available_bytes",
+            "at_once",
             "memory_bytes",
             "budget_bytes",
             "items",

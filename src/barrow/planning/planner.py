@@ -159,6 +159,7 @@ def _describe(
         engine=best.layout.engine,
         workers=best.layout.workers,
         threads=best.layout.threads,
+        at_once=best.layout.at_once,
         is_local=site.is_local,
         cores=site.machine.cores,
         available_bytes=site.machine.available_bytes,
@@ -206,14 +207,17 @@ class Choice:
 
     def rank(self, layouts: list[Layout]) -> list[Candidate]:
         """Return the best candidate of each layout, the best of all first."""
-        found = []
+        found: list[Candidate] = []
         refused: BudgetError | None = None
         for layout in layouts:
+            if layout.is_reserve and found:
+                # Fewer tasks at once, with more memory for each, if nothing else fits.
+                continue
             try:
                 found.append(self._best_of(layout))
             except BudgetError as error:
                 # More tasks at once have less memory each: another layout may still fit.
-                refused = refused or error
+                refused = error if layout.is_reserve else refused or error
         if not found:
             assert refused is not None
             raise refused
@@ -373,6 +377,11 @@ def _reasons(
         reasons.append("parallel work was ruled out by cluster=False")
     elif best.layout.engine == "dask":
         reasons.append(f"{_WAYS['dask']}: {format_count(best.layout.workers, 'worker')}")
+        if best.layout.is_reserve:
+            reasons.append(
+                f"{format_count(best.layout.slots, 'task')} at once, not more: one may need "
+                f"{format_bytes(best.peak_bound)}, and so much has to be free in its worker"
+            )
     elif not cost.is_measured:
         reasons.append("too little data to be worth measuring, or sharing")
     for other in ranked[1:2]:

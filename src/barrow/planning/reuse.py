@@ -14,6 +14,7 @@ from barrow.model.grid import Grid
 from barrow.model.plan import Place, Plan
 from barrow.model.site import Site
 from barrow.model.source import Source
+from barrow.planning.crew import list_shares
 from barrow.planning.layout import make_layout, task_budget
 from barrow.planning.planner import cuttable_dims, predict_plan, step_names
 from barrow.planning.stored import (
@@ -84,7 +85,7 @@ def reuse_plan(like: Plan, target: Source, here: Here) -> Plan:
         cost=cost,
         site=here.site,
         place=place,
-        layout=layout,
+        layout=replace(layout, at_once=like.at_once),
         chunk=chunk,
         strides=strides,
         stored=stored,
@@ -144,10 +145,11 @@ def _misfits_of_site(like: Plan, here: Here) -> list[str]:
     if like.engine == "dask":
         if site.kind != "dask":
             return ["it runs on a Dask cluster, but there is none: give one with cluster="]
-        if like.workers > site.workers or like.threads > site.threads:
+        threads = max((offer.threads for offer in site.offers), default=1)
+        if like.workers > site.workers or like.threads > threads:
             return [
                 f"it runs on {_crew(like.workers, like.threads)}, but the cluster has "
-                f"{_crew(site.workers, site.threads)}"
+                f"{_crew(site.workers, threads)}"
             ]
         return []
     if not here.may_be_parallel and like.slots > 1:
@@ -165,7 +167,9 @@ def _share(like: Plan, here: Here, held_bytes: int) -> int:
     """Return what one task may use here at most, beside a result in memory."""
     room = max(1, here.room_bytes - held_bytes)
     if like.engine == "dask" and here.site.limit_bytes:
-        return task_budget(here.site.limit_bytes, here.site.threads)
+        first, *others = list_shares(here.site.offers)
+        enough = [share for share in others if share.at_once >= like.slots]
+        return max(share.budget_bytes for share in (first, *enough))
     if like.engine in ("processes", "dask"):
         return max(1, task_budget(room // like.workers, like.threads))
     return max(1, room // like.slots)

@@ -26,6 +26,8 @@ class Batch:
     """How many times a worker was lost that had it."""
     is_alone: bool = False
     """Whether nothing else may run meanwhile, so that it is known who did it."""
+    budget_bytes: int = 0
+    """What it may use if it runs alone; 0 for what every task may."""
 
 
 @dataclass

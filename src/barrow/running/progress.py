@@ -51,6 +51,15 @@ class Progress:
         else:
             print(self.line(), file=self._file, flush=True)
 
+    def tell(self, message: str) -> None:
+        """Show a sentence that cannot wait."""
+        if self._quiet:
+            return
+        if self._live is not None:
+            self._live.console.print(f"{self._name}: {message}", highlight=False)
+        else:
+            print(f"{self._name}: {message}", file=self._file, flush=True)
+
     def line(self) -> str:
         """Return the state in one line."""
         spent = max(1e-9, time.monotonic() - self._began)

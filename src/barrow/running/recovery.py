@@ -31,6 +31,8 @@ class Recovery:
     ----------
     grain
         Storage chunk along each dimension: parts are whole ones as long as possible.
+    whole_bytes
+        What a chunk may use that runs alone.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Recovery:
     cuttable: Collection[str]
     grain: Mapping[str, int]
     budget_bytes: int
+    whole_bytes: int = 0
     n_split: int = field(default=0, init=False)
     n_lost: int = field(default=0, init=False)
     n_done: int = field(default=0, init=False)
@@ -54,6 +57,13 @@ class Recovery:
                 backlog.put_back(replace(batch, units=[range(number, number + 1)], strides={}))
             return f"{self.name_unit(unit)} did not fit together: they are done one by one."
         parts = self.halve(unit, batch.parts or batch.strides or {})
+        if parts is None and batch.budget_bytes < self.whole_bytes > self.budget_bytes:
+            alone = replace(batch, units=[unit], is_alone=True, budget_bytes=self.whole_bytes)
+            backlog.put_back(alone)
+            return (
+                f"{self.name_unit(unit)} needed more than {format_bytes(self.budget_bytes)} and "
+                f"cannot be split: it runs alone, with {format_bytes(self.whole_bytes)}."
+            )
         if parts is None:
             raise BudgetError(self._explain(unit))
         self.n_split += 1

@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from barrow.errors import ClusterError, InputError
-from barrow.model.site import Site
+from barrow.model.site import Offer, Site
 from barrow.sites.machine import read_machine
 from barrow.units import format_bytes, format_count, format_seconds
 
@@ -57,6 +57,10 @@ class WorkerInfo:
     threads: int
     limit_bytes: int
     """Memory it may hold; zero if it has no limit."""
+    held_bytes: int = 0
+    """Memory it held when it was last heard of; zero if that cannot be told."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What it offers beside threads and memory."""
 
 
 class Cluster:
@@ -172,9 +176,10 @@ class Cluster:
         workers = self.workers
         machine = read_machine()
         is_local = self._is_local(workers)
+        share = machine.available_bytes // max(1, len(workers))
         limits = [worker.limit_bytes for worker in workers if worker.limit_bytes]
         if not limits and workers and is_local:
-            limits = [machine.available_bytes // len(workers)]
+            limits = [share]
         return Site(
             kind="dask",
             machine=machine,
@@ -183,25 +188,30 @@ class Cluster:
             limit_bytes=min(limits, default=0),
             is_local=is_local,
             address=self._address,
+            crew={
+                worker.address: Offer(
+                    worker.threads,
+                    worker.limit_bytes or share,
+                    # Of our own workers all is for the run; leaks are dealt with there.
+                    0 if self.is_supervised else worker.held_bytes,
+                    worker.resources,
+                )
+                for worker in workers
+            },
         )
 
     @contextmanager
-    def failing_fast(self) -> Iterator[None]:
-        """Report a lost worker at once, so that whoever runs tasks decides what happens to them.
+    def hosting(self, key: str) -> Iterator[None]:
+        """Be ready for the tasks of one run, whose keys begin with this one.
 
-        By itself Dask gives them to three more workers first, which may cost those too. On
-        a cluster of somebody else this is left as it is.
+        Workers offer their memory as a resource, those that come later as well, and a
+        worker that is lost is reported at once instead of Dask trying three more. Other
+        tasks on the cluster are left as they are.
         """
-        scheduler = getattr(self._manager, "scheduler", None)
-        if not self.is_supervised or scheduler is None:
+        from barrow.sites.hosting import hosting
+
+        with hosting(self.client, key, self.site()):
             yield
-            return
-        before = scheduler.allowed_failures
-        scheduler.allowed_failures = 0
-        try:
-            yield
-        finally:
-            scheduler.allowed_failures = before
 
     def close(self) -> None:
         """End what was started for this cluster; again is allowed."""
@@ -316,6 +326,11 @@ def parse_worker(address: str, worker: Mapping[str, Any]) -> WorkerInfo:
         pid=worker.get("pid"),
         threads=worker["nthreads"],
         limit_bytes=worker["memory_limit"] or 0,
+        # A worker inside the client's process does not hold what that process holds.
+        held_bytes=0
+        if address.startswith("inproc:")
+        else worker.get("metrics", {}).get("memory", 0),
+        resources=worker.get("resources", {}),
     )
 
 
