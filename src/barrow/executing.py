@@ -215,7 +215,8 @@ class _Execution:
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
         key = f"{plan.name}-{uuid.uuid4().hex}"
-        stack.enter_context(cluster.hosting(key))
+        is_sized = plan.engine == "processes"
+        stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
         if plan.is_local:
             work = work.shared()
         # A worker that keeps so much from its tasks has no room for the next one.
@@ -226,7 +227,7 @@ class _Execution:
             plan.slots,
             plan.name,
             key=key,
-            asking=Asking(plan.budget_bytes, plan.slots / plan.workers),
+            asking=Asking(plan.budget_bytes, plan.slots / plan.workers, plan.resources),
             lookout=Lookout(
                 cluster.client,
                 on_wait=lambda message: self.course.on_wait(message),

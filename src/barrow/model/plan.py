@@ -84,6 +84,8 @@ class Plan:
     """The dtype of each source."""
     at_once: int = 0
     """Tasks that run at once, where workers differ; 0 for one in each thread."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What a task needs to itself while it runs."""
     before: tuple["Plan", ...] = ()
     """Stages that run first: each keeps its result for the next, the last one for this plan."""
     measured: Mapping[str, float] = field(default_factory=dict, compare=False)

@@ -101,6 +101,8 @@ class Site:
     is_local: bool = True
     """Whether all workers run on the client's machine and can share its memory."""
     address: str = ""
+    is_own: bool = False
+    """Whether the workers were started by barrow, on this machine."""
     crew: Mapping[str, Offer] = field(default_factory=dict)
     """What each worker offers, by its address, where they differ; empty if all are alike."""
 

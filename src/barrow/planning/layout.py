@@ -78,6 +78,7 @@ def list_layouts(
     held_bytes: int,
     memory_bytes: int | None,
     may_be_parallel: bool,
+    at_most: int | None = None,
 ) -> list[Layout]:
     """Return the layouts that are possible at a site, the simplest first.
 
@@ -89,6 +90,8 @@ def list_layouts(
         What the user allows for the run; None for a share of what is free.
     may_be_parallel
         False when the user asked for plain sequential work.
+    at_most
+        Tasks that can run at once on this machine; None for as many as it has cores.
     """
     machine = site.machine
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
@@ -120,7 +123,7 @@ def list_layouts(
             )
             for number, share in enumerate(list_shares(offers))
         ]
-    cores = machine.cores
+    cores = min(machine.cores, at_most or machine.cores)
     if cores == 1 or not cost.is_measured:
         return [inline]
     layouts = [inline, layout("threads", 1, cores, room // cores)]

@@ -32,6 +32,8 @@ class Asking:
         What one task may use.
     per_worker
         Tasks at once on a worker, on the average, for which a run was planned.
+    fixed
+        What every task asks for beside memory.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Asking:
 
     budget_bytes: int
     per_worker: float
+    fixed: Asked = field(default_factory=dict)
     _usual: int = field(default=0, init=False)
     _whole: int = field(default=0, init=False)
     _offers: tuple[Offered, ...] = field(default=(), init=False)
@@ -56,13 +59,14 @@ class Asking:
             Ask for nothing if some of them offer none: they would never be used.
         """
         self.meet(offers)
+        able = [offer for offer in self._offers if _meets(offer, self.fixed)]
         pairs = [
-            (offer.threads, int(offer.resources[MEMORY]))
-            for offer in self._offers
+            (self._count_slots(offer), int(offer.resources[MEMORY]))
+            for offer in able
             if offer.resources.get(MEMORY)
         ]
         self._usual = self._whole = 0
-        if pairs and (len(pairs) == len(self._offers) or not needs_all):
+        if pairs and (len(pairs) == len(able) or not needs_all):
             self._whole = max(units for _, units in pairs)
             self._usual = choose_share(count_units(self.budget_bytes), pairs, self.per_worker)
 
@@ -73,14 +77,25 @@ class Asking:
     def of(self, batch: Batch) -> dict[str, float]:
         """Return what a batch asks for; one that runs alone asks for a whole worker."""
         units = self._whole if batch.is_alone else self._usual
-        return {MEMORY: units} if units else {}
+        return {**self.fixed, MEMORY: units} if units else dict(self.fixed)
+
+    def describe_wanted(self) -> str:
+        """Return in words who can do the tasks."""
+        amounts = " and ".join(f"{amount:g} {name}" for name, amount in sorted(self.fixed.items()))
+        return f"workers that offer {amounts}" if amounts else "workers"
+
+    def _count_slots(self, offer: Offered) -> int:
+        """Return how many tasks a worker can run at once, memory aside."""
+        counts = (int(offer.resources[name] / amount) for name, amount in self.fixed.items())
+        return min(offer.threads, *counts) if self.fixed else offer.threads
 
     def is_met(self, asked: Asked) -> bool:
         """Whether some worker offers all of that."""
-        return not asked or any(
-            all(offer.resources.get(name, 0) >= n for name, n in asked.items())
-            for offer in self._offers
-        )
+        return not asked or any(_meets(offer, asked) for offer in self._offers)
+
+
+def _meets(offer: Offered, asked: Asked) -> bool:
+    return all(offer.resources.get(name, 0) >= amount for name, amount in asked.items())
 
 
 def choose_share(units: int, offers: Iterable[tuple[int, int]], per_worker: float) -> int:

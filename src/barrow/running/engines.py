@@ -276,7 +276,11 @@ class DaskEngine:
         self._asking.meet(read_offers(workers).values())
         unmet = [one for one in self._running.values() if not self._asking.is_met(one.asked)]
         now = time.monotonic()
-        if not unmet:
+        if not self._asking.is_met(self._asking.fixed):
+            # That cannot be made smaller.
+            self._unmet_since = now
+            self._lookout.wait_for(self._asking.describe_wanted())
+        elif not unmet:
             self._unmet_since = None
         elif self._unmet_since is None:
             self._unmet_since = now

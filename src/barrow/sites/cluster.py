@@ -188,6 +188,7 @@ class Cluster:
             limit_bytes=min(limits, default=0),
             is_local=is_local,
             address=self._address,
+            is_own=self.is_supervised,
             crew={
                 worker.address: Offer(
                     worker.threads,
@@ -201,16 +202,32 @@ class Cluster:
         )
 
     @contextmanager
-    def hosting(self, key: str) -> Iterator[None]:
+    def hosting(
+        self, key: str, asked: Mapping[str, float] | None = None, *, in_each: bool = False
+    ) -> Iterator[None]:
         """Be ready for the tasks of one run, whose keys begin with this one.
 
         Workers offer their memory as a resource, those that come later as well, and a
         worker that is lost is reported at once instead of Dask trying three more. Other
         tasks on the cluster are left as they are.
+
+        Parameters
+        ----------
+        asked
+            What a task asks for beside threads and memory. Of what no worker of our own
+            offers, this machine has one: it goes to the first worker.
+        in_each
+            Whether there are as many workers as tasks may run at once: then each has it.
         """
         from barrow.sites.hosting import hosting
 
-        with hosting(self.client, key, self.site()):
+        workers = self.workers
+        missing = [n for n in asked or {} if not any(w.resources.get(n) for w in workers)]
+        lent = {}
+        if self.is_supervised and asked and missing:
+            amounts = {name: asked[name] if in_each else 1.0 for name in missing}
+            lent = {w.name: amounts for w in (workers if in_each else workers[:1])}
+        with hosting(self.client, key, self.site(), lent):
             yield
 
     def close(self) -> None:

@@ -17,7 +17,9 @@ ANSWER_SECONDS = 5.0
 
 
 @contextmanager
-def hosting(client: Any, key: str, site: Site) -> Iterator[None]:
+def hosting(
+    client: Any, key: str, site: Site, lent: Mapping[str, Mapping[str, float]]
+) -> Iterator[None]:
     """Let workers offer their memory, and report lost ones at once, while a run is there.
 
     A cluster that does not take plugins is used as it is.
@@ -28,11 +30,13 @@ def hosting(client: Any, key: str, site: Site) -> Iterator[None]:
         With which the keys of the run's tasks begin.
     site
         What the workers offer now.
+    lent
+        What some workers offer from now on, by their name.
     """
     name = PREFIX + key
     units = {address: offer.units for address, offer in site.crew.items()}
     smallest = min((offer.limit_bytes for offer in site.offers), default=0)
-    worker_plugin = _make_worker_plugin(units, smallest)
+    worker_plugin = _make_worker_plugin(units, smallest, lent)
     _ask(client, "register_worker_plugin", plugin=_pack(worker_plugin), name=name, idempotent=False)
     scheduler_plugin = _make_scheduler_plugin(name, key, client.id)
     _ask(
@@ -67,7 +71,9 @@ def _pack(plugin: Any) -> bytes:
     return content
 
 
-def _make_worker_plugin(units: Mapping[str, int], usual_limit: int) -> Any:
+def _make_worker_plugin(
+    units: Mapping[str, int], usual_limit: int, lent: Mapping[str, Mapping[str, float]]
+) -> Any:
     """Return the plugin that lets a worker offer its memory.
 
     Parameters
@@ -76,6 +82,8 @@ def _make_worker_plugin(units: Mapping[str, int], usual_limit: int) -> Any:
         What each worker offers, by its address.
     usual_limit
         Limit of a worker that comes later and has none of its own.
+    lent
+        What some workers offer beside it, by their name.
     """
     from distributed.diagnostics.plugin import WorkerPlugin
 
@@ -93,14 +101,15 @@ def _make_worker_plugin(units: Mapping[str, int], usual_limit: int) -> Any:
                 for name, plugin in worker.plugins.items()
                 if name.startswith(prefix) and plugin is not self
             ]
-            if others and MEMORY in worker.state.total_resources:
-                return  # several runs share what is there
-            offered = units.get(worker.contact_address)
-            if offered is None:
+            offered: dict[str, float] = dict(lent.get(str(worker.name), {}))
+            # Several runs share what is there.
+            if not others or MEMORY not in worker.state.total_resources:
                 limit = worker.memory_manager.memory_limit or usual_limit
-                offered = Offer(worker.state.nthreads, limit).units
-            # It stays when the run has ended: nobody asks for it then.
-            await worker.set_resources(**{MEMORY: offered})
+                usual = Offer(worker.state.nthreads, limit).units
+                offered[MEMORY] = units.get(worker.contact_address, usual)
+            if offered:
+                # It stays when the run has ended: nobody asks for it then.
+                await worker.set_resources(**offered)
 
     return OfferMemory()
 
