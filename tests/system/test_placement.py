@@ -10,6 +10,9 @@ from distributed import Client
 
 import barrow
 from barrow.errors import InputError
+from barrow.model.site import Site
+from barrow.pipelines import plan_pipeline
+from barrow.sites.machine import read_machine
 
 DATA = np.arange(96.0).reshape(24, 2, 2)
 GPU = {"GPU": 1}
