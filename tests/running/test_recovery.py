@@ -2,6 +2,7 @@
 
 from math import prod
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,16 @@ def test_halves_are_halved_until_nothing_is_left_to_cut():
     assert batch.parts == {"y": 1, "x": 60}
     assert isinstance(error, BudgetError)
     assert "'x' must be whole" in str(error)
+
+
+def test_what_cannot_be_split_gets_the_memory_of_all_tasks_once():
+    backlog, followed = Backlog(GRID), recovery(cuttable=())
+    followed.whole_bytes = 4 * 10**9
+    followed.on_memory(backlog.take(1), backlog)
+    again = backlog.take(1)
+    assert (again.is_alone, again.budget_bytes) == (True, 4 * 10**9)
+    with pytest.raises(BudgetError):
+        followed.on_memory(again, backlog)
 
 
 def test_several_chunks_that_did_not_fit_together_are_done_one_by_one():

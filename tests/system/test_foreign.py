@@ -279,7 +279,7 @@ def test_a_scheduler_that_is_killed_ends_the_run_within_seconds(start_bare, tmp_
     with pytest.raises(ClusterError, match=r"The scheduler at tcp://127\.0\.0\.1:\d+ is gone"):
         barrow.run(plan)
     helper.join()
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 60
 
 
 def test_a_cluster_that_is_closed_in_mid_run_is_one_clear_error(start_dask, tmp_path):

@@ -9,7 +9,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -184,8 +184,9 @@ class DaskEngine:
             self._asking.settle(read_offers(workers).values())
         self._fetch(list(workers)[:64])
         checks = list(self._fetching.values())
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, CancelledError):
             wait(checks, timeout=CHECK_SECONDS)
+        self._lookout.check_connection()
         for check in checks:
             if check.status == "error":
                 raise _translate(check.exception())
@@ -312,8 +313,6 @@ class DaskEngine:
 
     def _explain(self, batch: Batch, error: BaseException) -> Setback:
         """Return what went wrong with a batch: its own error, or a worker that was lost."""
-        from concurrent.futures import CancelledError
-
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
