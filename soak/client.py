@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 import barrow
-from barrow.running.engines import DaskEngine, Setback
+from barrow.running.dask_engine import DaskEngine
+from barrow.running.engines import Setback
 from soak import work
 
 WORKERS = 2

@@ -1,5 +1,7 @@
 """What all tests share: one local cluster. Their cache folder is set above, for doctests too."""
 
+import logging
+
 import pytest
 
 
@@ -17,3 +19,19 @@ def local_cluster(shared_cluster):
     """The shared cluster, as the one that is in use."""
     with shared_cluster.client.as_current():
         yield shared_cluster
+
+
+@pytest.fixture(scope="session")
+def start_dask():
+    """Return a function that starts a Dask cluster as somebody else would, on loopback only."""
+    from distributed import LocalCluster
+
+    def start(**options):
+        return LocalCluster(
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+            **options,
+        )
+
+    return start

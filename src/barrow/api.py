@@ -65,6 +65,7 @@ def plan(
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
+    resources: Mapping[str, float] | None = None,
     combine: Callable[[Any, Any], Any] | None = None,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Plan:
@@ -95,7 +96,7 @@ def plan(
     >>> barrow.run(plan).result.shape
     (6, 8)
     """
-    steps = as_steps(func, whole, halo, border, kwargs, name, combine)
+    steps = as_steps(func, whole, halo, border, kwargs, name, combine, resources)
     options = {
         "to": to,
         "resume": resume,
@@ -179,6 +180,7 @@ def map(
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
+    resources: Mapping[str, float] | None = None,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to data of any size and put its answers together.
@@ -231,6 +233,9 @@ def map(
         Show no progress.
     kwargs
         Keyword arguments for the function.
+    resources
+        What a task needs to itself while it runs, for example ``{"GPU": 1}``. See
+        :class:`barrow.Step`.
     like
         A plan, or the path of a saved one, to use instead of measuring: for the
         same function on other data of the same kind. See :func:`barrow.plan`.
@@ -249,7 +254,7 @@ def map(
     >>> barrow.map(np.sqrt, image)[0]
     array([0.        , 1.        , 1.41421356, 1.73205081])
     """
-    steps = as_steps(func, whole, halo, border, kwargs, name, None)
+    steps = as_steps(func, whole, halo, border, kwargs, name, None, resources)
     options = {"to": to, "resume": resume, "on_error": on_error, "quiet": quiet, "memory": memory}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
@@ -267,6 +272,7 @@ def reduce(
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
+    resources: Mapping[str, float] | None = None,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to every chunk of the data and add its answers up.
@@ -292,7 +298,7 @@ def reduce(
     >>> barrow.reduce(lambda x: {int(x.max())}, np.arange(100), combine=set.union)
     {99}
     """
-    steps = as_steps(func, whole, halo, border, kwargs, name, combine)
+    steps = as_steps(func, whole, halo, border, kwargs, name, combine, resources)
     options = {"on_error": on_error, "quiet": quiet, "memory": memory}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
@@ -345,6 +351,7 @@ def cluster(
     workers: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> Any:
     """Return a cluster to run on: a live one, one of this machine, or one at an address.
 
@@ -357,6 +364,9 @@ def cluster(
     workers, threads, memory
         For this machine: number of worker processes, threads of each, and memory
         of each, for example ``"5GB"``. By default all cores and most free memory.
+    resources
+        For this machine: what it has for tasks that ask for it, for example
+        ``{"GPU": 2}``. By default one of each.
 
     Examples
     --------
@@ -367,7 +377,7 @@ def cluster(
     """
     from barrow.sites.opening import open_cluster
 
-    return open_cluster(where, workers=workers, threads=threads, memory=memory)
+    return open_cluster(where, workers=workers, threads=threads, memory=memory, resources=resources)
 
 
 def _plan_steps(

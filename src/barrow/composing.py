@@ -14,6 +14,7 @@ from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.planning.layout import MEMORY_SHARE
+from barrow.planning.placement import asked_by, count_here, place
 from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
 from barrow.probing.costs import measure_cost
 from barrow.probing.probe import learn_form
@@ -53,6 +54,7 @@ def as_steps(
     kwargs: Mapping[str, Any] | None = None,
     name: str | None = None,
     combine: Callable[[Any, Any], Any] | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> list[Step]:
     """Return a function, a step or a list of either as steps."""
     if isinstance(func, Step):
@@ -60,14 +62,15 @@ def as_steps(
     if isinstance(func, (list, tuple)):
         if not func:
             raise InputError("There is no step to run: the list is empty.")
-        if whole or halo or kwargs or name or combine:
+        if whole or halo or kwargs or name or combine or resources:
             raise InputError(
-                "whole=, halo=, kwargs=, name= and combine= belong to the single steps here: "
-                "write barrow.Step(func, whole=..., halo=...)."
+                "whole=, halo=, kwargs=, name=, combine= and resources= belong to the single steps "
+                "here: write barrow.Step(func, whole=..., halo=...)."
             )
         steps = [step if isinstance(step, Step) else Step(step) for step in func]
     else:
-        steps = [Step(func, name or "", whole, halo or {}, border, kwargs or {}, combine)]
+        wants = resources or {}
+        steps = [Step(func, name or "", whole, halo or {}, border, kwargs or {}, combine, wants)]
     for step in steps[:-1]:
         if step.combine is not None:
             raise InputError(f"'{step.name}' is a reduction, so it must be the last step.")
@@ -219,6 +222,12 @@ class _Known:
 
 def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     """Return the cost of a chain of steps, measured at the sizes at which it may work."""
+    site = place(site, target)
+    at_most = count_here(asked_by(target))
+    if at_most is not None:
+        # Measured as it will run: never more of them at once.
+        cores = max(1, min(site.machine.cores, at_most))
+        site = replace(site, machine=replace(site.machine, cores=cores))
     total_items = count_items(target, target.everything)
     itemsize = max(target.dtype.itemsize, *(leaf.dtype.itemsize for leaf in leaves(target)))
     if total_items * itemsize <= TINY_BYTES or 0 in target.shape:

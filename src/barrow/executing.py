@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import time
+import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -32,12 +33,15 @@ from barrow.recording.opening import begin_record
 from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
+from barrow.running.asking import Asking
 from barrow.running.backlog import Backlog
+from barrow.running.dask_engine import DaskEngine
 from barrow.running.disk import write_whole
-from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
+from barrow.running.engines import Engine, InlineEngine, ThreadEngine
 from barrow.running.folders import RunFolder
 from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
+from barrow.running.lookout import Lookout
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
 from barrow.running.saved_call import Call
@@ -292,7 +296,9 @@ class _Execution:
 
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
-        stack.enter_context(cluster.failing_fast())
+        key = f"{plan.name}-{uuid.uuid4().hex}"
+        is_sized = plan.engine == "processes"
+        stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
         if plan.is_local:
             work = work.shared()
         # A worker that keeps so much from its tasks has no room for the next one.
@@ -302,6 +308,13 @@ class _Execution:
             cluster.client,
             plan.slots,
             plan.name,
+            key=key,
+            asking=Asking(plan.budget_bytes, plan.slots / plan.workers, plan.resources),
+            lookout=Lookout(
+                cluster.client,
+                on_wait=lambda message: self.course.on_wait(message),
+                find_failures=lambda: cluster.failures,
+            ),
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),
         )

@@ -54,7 +54,12 @@ class Course:
         is_learning = plan.result != "value" and plan.options.get("may_resize", True)
         self._learner = Learner(plan) if is_learning else None
         self._recovery = Recovery(
-            plan.name, plan.grid, plan.cuttable, target.grain, plan.budget_bytes
+            plan.name,
+            plan.grid,
+            plan.cuttable,
+            target.grain,
+            plan.budget_bytes,
+            whole_bytes=plan.budget_bytes * plan.threads,
         )
         self._resized = self._recycled = 0
         self._skipped: list[Skipped] = []
@@ -108,6 +113,11 @@ class Course:
         )
         details = {"worker": report.worker, "resident_bytes": report.resident_bytes}
         self._record.note_event("recycled", message, details)
+
+    def on_wait(self, message: str) -> None:
+        """Say that there is nobody to do the work."""
+        self._progress.say(message)
+        self._record.note_event("waiting", message, {})
 
     def counts(self) -> dict[str, int]:
         """Return how often something happened."""

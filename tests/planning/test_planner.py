@@ -10,7 +10,7 @@ import barrow
 from barrow.errors import BudgetError
 from barrow.model.applied import Form, apply_step
 from barrow.model.cost import Cost
-from barrow.model.site import Machine, Site
+from barrow.model.site import Machine, Offer, Site
 from barrow.planning.planner import make_plan
 
 MACHINE = Machine("here", cores=4, total_bytes=16 * 2**30, available_bytes=10 * 2**30)
@@ -84,6 +84,35 @@ def test_a_cluster_that_is_up_is_used_with_its_limits():
     found = plan(site=site)
     assert (found.engine, found.workers, found.threads) == ("dask", 2, 1)
     assert found.budget_bytes < 2 * 10**9
+
+
+def test_what_needs_most_of_a_worker_runs_there_one_at_a_time():
+    site = Site("dask", MACHINE, workers=1, threads=4, limit_bytes=10**9)
+    large = replace(STEADY, peak_base_bytes=6e8)
+    found = plan(large, site=site)
+    assert (found.workers, found.threads, found.slots) == (1, 1, 1)
+    assert found.peak_bound_bytes <= found.budget_bytes
+    assert any("1 task at once, not more" in reason for reason in found.reasons)
+
+
+def test_what_fits_in_every_thread_has_every_thread():
+    site = Site("dask", MACHINE, workers=1, threads=4, limit_bytes=10**9)
+    found = plan(site=site)
+    assert (found.threads, found.slots, found.at_once) == (4, 4, 0)
+
+
+def test_what_only_the_large_workers_can_hold_runs_on_them():
+    crew = {"a": Offer(2, 10**9), "b": Offer(2, 8 * 10**9), "c": Offer(1, 8 * 10**9)}
+    site = Site("dask", MACHINE, workers=3, threads=1, limit_bytes=10**9, crew=crew)
+    found = plan(replace(STEADY, peak_base_bytes=2e9), site=site)
+    assert (found.workers, found.threads, found.slots) == (2, 2, 3)
+    assert "3 tasks at once" in str(found)
+
+
+def test_what_others_keep_in_a_worker_is_not_planned_with():
+    crew = {"a": Offer(1, 10**9, held_bytes=5 * 10**8)}
+    site = Site("dask", MACHINE, workers=1, threads=1, limit_bytes=10**9, crew=crew)
+    assert plan(site=site).budget_bytes <= 3 * 10**8
 
 
 def test_no_worker_processes_where_an_interpreter_would_not_fit():

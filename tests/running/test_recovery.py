@@ -2,6 +2,7 @@
 
 from math import prod
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -83,6 +84,16 @@ def test_a_chunk_that_asks_for_what_may_fit_beside_less_is_split_on():
         followed.on_memory(batch, backlog, 10**9)
         batch = backlog.take(1)
     assert batch.parts
+
+
+def test_what_cannot_be_split_gets_the_memory_of_all_tasks_once():
+    backlog, followed = Backlog(GRID), recovery(cuttable=())
+    followed.whole_bytes = 4 * 10**9
+    followed.on_memory(backlog.take(1), backlog)
+    again = backlog.take(1)
+    assert (again.is_alone, again.budget_bytes) == (True, 4 * 10**9)
+    with pytest.raises(BudgetError):
+        followed.on_memory(again, backlog)
 
 
 def test_several_chunks_that_did_not_fit_together_are_done_one_by_one():

@@ -77,6 +77,16 @@ def test_a_chunk_that_can_never_fit_ends_the_run_with_one_error(engine, local_cl
         barrow.run(planned(greedy, engine=engine))
 
 
+def test_a_chunk_that_cannot_be_split_may_use_what_all_threads_have():
+    def large(x):
+        np.ones(50 * MIB)
+        return x + 1
+
+    run = barrow.run(replace(planned(large, engine="threads", frames=32), cuttable=()))
+    assert np.array_equal(run.result, DATA + 1)
+    assert run.metrics["split"] == 0
+
+
 def test_chunks_of_a_worker_that_was_killed_are_done_again(local_cluster, tmp_path):
     marker = tmp_path / "killed"
 

@@ -82,6 +82,10 @@ class Plan:
     reasons: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     """The dtype of each source."""
+    at_once: int = 0
+    """Tasks that run at once, where workers differ; 0 for one in each thread."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What a task needs to itself while it runs."""
     before: tuple["Plan", ...] = ()
     """Stages that run first: each keeps its result for the next, the last one for this plan."""
     measured: Mapping[str, float] = field(default_factory=dict, compare=False)
@@ -108,7 +112,7 @@ class Plan:
     @property
     def slots(self) -> int:
         """Tasks that run at once."""
-        return max(1, self.workers * self.threads)
+        return self.at_once or max(1, self.workers * self.threads)
 
     @property
     def stages(self) -> tuple["Plan", ...]:

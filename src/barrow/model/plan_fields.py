@@ -106,6 +106,12 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         ),
         "what barrow measured: numbers and points by name",
     ),
+    "resources": (
+        lambda v: (
+            isinstance(v, Mapping) and all(_is_text(k) and _is_number(n) for k, n in v.items())
+        ),
+        "numbers by name",
+    ),
     "before": (lambda v: isinstance(v, (list, tuple)), "a list of plans"),
     "measured": (
         lambda v: isinstance(v, Mapping) and all(map(_is_number, v.values())),
@@ -118,6 +124,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(
         (
             "available_bytes",
+            "at_once",
             "memory_bytes",
             "budget_bytes",
             "items",

@@ -147,7 +147,8 @@ def _where(plan: "Plan") -> str:
     if plan.engine == "threads":
         return f"in this process, {format_count(plan.threads, 'thread')}"
     kind = "local worker" if plan.engine == "processes" else "Dask worker"
-    return f"on {format_count(plan.workers, kind)} with {format_count(plan.threads, 'thread')}"
+    where = f"on {format_count(plan.workers, kind)} with {format_count(plan.threads, 'thread')}"
+    return f"{where}, {format_count(plan.at_once, 'task')} at once" if plan.at_once else where
 
 
 def _place(plan: "Plan") -> str:

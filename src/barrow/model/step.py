@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barrow.errors import InputError
+from barrow.model.site import MEMORY
 
 BORDERS = ("reflect", "mirror", "nearest", None)
 """What a halo holds beyond the edge of the data, in the words of scipy.ndimage."""
@@ -35,6 +36,10 @@ class Step:
         Keyword arguments for the function.
     combine
         For a reduction: adds two answers up. None for a map.
+    resources
+        What a task needs to itself while it runs, by name, for example
+        ``{"GPU": 1}``. On a Dask cluster it runs on workers that offer it; on this
+        machine there is one of each, so tasks that ask for one run one at a time.
 
     Examples
     --------
@@ -51,6 +56,7 @@ class Step:
     border: str | float | None = "reflect"
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     combine: Callable[[Any, Any], Any] | None = None
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not callable(self.func):
@@ -73,6 +79,7 @@ class Step:
         object.__setattr__(self, "halo", dict(self.halo or {}))
         object.__setattr__(self, "kwargs", dict(self.kwargs or {}))
         object.__setattr__(self, "name", self.name or name_of(self.func))
+        object.__setattr__(self, "resources", check_resources(self.resources))
 
     def resolved(self, lengths: Mapping[str, int]) -> "Step":
         """Return the step with every dimension named and every halo a pair.
@@ -95,6 +102,33 @@ class Step:
             if pair != (0, 0):
                 halo[dim] = pair
         return replace(self, whole=whole, halo=halo)
+
+
+def check_resources(resources: Mapping[str, float] | None) -> dict[str, float]:
+    """Return amounts of resources by name, or say what is wrong with them.
+
+    Examples
+    --------
+    >>> check_resources({"GPU": 1})
+    {'GPU': 1}
+    """
+    if not isinstance(resources, Mapping | None):
+        raise InputError(
+            f"resources={resources!r} does not say how much of what. Write, for example, "
+            "resources={'GPU': 1}."
+        )
+    for name, amount in (resources or {}).items():
+        is_number = isinstance(amount, (int, float)) and not isinstance(amount, bool)
+        if not is_number or not 0 < amount < float("inf"):
+            raise InputError(
+                f"resources={dict(resources or {})!r}: {amount!r} is not an amount. Give a number "
+                "above 0."
+            )
+        if not isinstance(name, str) or name == MEMORY:
+            raise InputError(
+                f"resources= names {name!r}. Give a name such as 'GPU'; memory is taken care of."
+            )
+    return dict(resources or {})
 
 
 def name_of(func: Callable[..., Any]) -> str:

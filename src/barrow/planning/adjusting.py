@@ -150,6 +150,7 @@ def layout_of(plan: Plan) -> Layout:
         engine=plan.engine,
         workers=plan.workers,
         threads=plan.threads,
+        at_once=plan.at_once,
         memory_bytes=plan.memory_bytes,
         budget_bytes=plan.budget_bytes,
         chunk_seconds=CHUNK_SECONDS[plan.engine],

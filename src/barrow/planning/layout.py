@@ -3,17 +3,16 @@
 Numbers in, numbers out: no Dask, no files, no clock.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from barrow.model.cost import Cost
 from barrow.model.plan import Engine, Plan
-from barrow.model.site import Site
+from barrow.model.site import BUDGET_SHARE, WORKER_BYTES, Offer, Site
+from barrow.planning.crew import limit_offers, list_shares
 
 # Leave a part of the free memory to the system and to other people.
 MEMORY_SHARE = 0.7
-# A worker's limit covers its interpreter with its libraries, and what is not freed at once.
-WORKER_BYTES = 200 * 2**20
-BUDGET_SHARE = 0.75
 # Seconds for one more chunk: a call, an entry in the record, its share of a message.
 CHUNK_SECONDS = {"inline": 50e-6, "threads": 100e-6, "processes": 250e-6, "dask": 250e-6}
 # Seconds until worker processes are up, and a batch has gone there and back.
@@ -41,11 +40,15 @@ class Layout:
     """From 0, when a task has the machine to itself, to 1, when every core has one."""
     tasks_per_core: float = 1.0
     """More than 1 when there are more slots than cores."""
+    at_once: int = 0
+    """Tasks that run at once, where workers differ; 0 for one in each thread."""
+    is_reserve: bool = False
+    """Whether it is for work that does not fit otherwise: not all threads have a task."""
 
     @property
     def slots(self) -> int:
         """Tasks that run at once."""
-        return self.workers * self.threads
+        return self.at_once or self.workers * self.threads
 
     def slowdown(self, cost: Cost, items: int) -> float:
         """Return how many times longer a task takes here than on a core of its own."""
@@ -75,6 +78,7 @@ def list_layouts(
     held_bytes: int,
     memory_bytes: int | None,
     may_be_parallel: bool,
+    at_most: int | None = None,
 ) -> list[Layout]:
     """Return the layouts that are possible at a site, the simplest first.
 
@@ -86,6 +90,8 @@ def list_layouts(
         What the user allows for the run; None for a share of what is free.
     may_be_parallel
         False when the user asked for plain sequential work.
+    at_most
+        Tasks that can run at once on this machine; None for as many as it has cores.
     """
     machine = site.machine
     memory = memory_bytes or int(MEMORY_SHARE * machine.available_bytes)
@@ -106,12 +112,18 @@ def list_layouts(
     if not may_be_parallel:
         return [inline]
     if site.kind == "dask":
-        limit = site.limit_bytes or machine.available_bytes // max(1, site.workers)
+        offers = site.offers
         if memory_bytes is not None and site.is_local:
-            limit = min(limit, room // max(1, site.workers))
-        budget = task_budget(limit, site.threads)
-        return [layout("dask", site.workers, site.threads, budget)]
-    cores = machine.cores
+            offers = limit_offers(offers, room // max(1, site.workers))
+        return [
+            replace(
+                layout("dask", share.workers, share.threads, share.budget_bytes),
+                at_once=share.at_once if share.at_once != share.workers * share.threads else 0,
+                is_reserve=number > 0,
+            )
+            for number, share in enumerate(list_shares(offers))
+        ]
+    cores = min(machine.cores, at_most or machine.cores)
     if cores == 1 or not cost.is_measured:
         return [inline]
     layouts = [inline, layout("threads", 1, cores, room // cores)]
@@ -167,7 +179,14 @@ def slowdown_of(plan: Plan, items: int) -> float:
     return (1 + (full - 1) * crowd["crowding"]) * crowd["tasks_per_core"]
 
 
-def measure_crowd(at_once: int, cores: int, *, is_local: bool) -> dict[str, float]:
+class Crowd(TypedDict):
+    """How much tasks that run at once disturb each other."""
+
+    crowding: float
+    tasks_per_core: float
+
+
+def measure_crowd(at_once: int, cores: int, *, is_local: bool) -> Crowd:
     """Return how much tasks that run at once disturb each other, as a layout keeps it.
 
     Examples
@@ -190,8 +209,7 @@ def task_budget(limit_bytes: int, threads: int) -> int:
     >>> task_budget(5 * 10**9, threads=1)
     3592713600
     """
-    room = max(limit_bytes - WORKER_BYTES, limit_bytes // 4)
-    return int(BUDGET_SHARE * room) // max(1, threads)
+    return Offer(threads, limit_bytes).room_bytes // max(1, threads)
 
 
 def worker_limit(budget_bytes: int, threads: int) -> int:

@@ -14,6 +14,7 @@ from barrow.model.plan import Place, Plan, describe_source
 from barrow.model.reading import block_at, count_block_bytes, count_items, count_stored_bytes
 from barrow.model.site import Site
 from barrow.model.source import Source
+from barrow.planning import placement
 from barrow.planning.chunks import count_chunks
 from barrow.planning.ladder import balance, climb
 from barrow.planning.layout import MEMORY_SHARE, Layout, list_layouts
@@ -91,15 +92,18 @@ def make_plan(
         who reads the result.
     """
     is_map = not (isinstance(target.read, Apply) and target.read.step.combine is not None)
+    placed = placement.place(site, target)
+    at_most = placement.count_here(placement.asked_by(target))
     place: Place = "value"
     if is_map:
         place = "store" if wants_store or is_stored(target, site, memory_bytes) else "memory"
     layouts = list_layouts(
-        site,
+        placed,
         cost=cost,
         held_bytes=target.nbytes if place == "memory" else 0,
         memory_bytes=memory_bytes,
         may_be_parallel=may_be_parallel,
+        at_most=at_most,
     )
     ranked = Choice(target, cost, place, least).rank(layouts)
     best = ranked[0]
@@ -109,6 +113,8 @@ def make_plan(
             best.chunk, lengths=target.lengths, grain=target.grain, itemsize=target.dtype.itemsize
         )
     reasons = _reasons(target, cost, ranked, wants_store, place, may_be_parallel)
+    if at_most is not None and may_be_parallel:
+        reasons = (placement.explain_placement(target, placed, best.layout.slots), *reasons)
     return _describe(target, cost, site, place, best, stored, reasons)
 
 
@@ -159,6 +165,7 @@ def _describe(
         engine=best.layout.engine,
         workers=best.layout.workers,
         threads=best.layout.threads,
+        at_once=best.layout.at_once,
         is_local=site.is_local,
         cores=site.machine.cores,
         available_bytes=site.machine.available_bytes,
@@ -170,6 +177,7 @@ def _describe(
         task_seconds=best.task_seconds,
         seconds=best.seconds if cost.is_measured else 0.0,
         reasons=reasons,
+        resources=placement.asked_by(target),
         reads=tuple(leaf.dtype.str for leaf in leaves(target)),
         cost=cost,
         target=target,
@@ -206,14 +214,17 @@ class Choice:
 
     def rank(self, layouts: list[Layout]) -> list[Candidate]:
         """Return the best candidate of each layout, the best of all first."""
-        found = []
+        found: list[Candidate] = []
         refused: BudgetError | None = None
         for layout in layouts:
+            if layout.is_reserve and found:
+                # Fewer tasks at once, with more memory for each, if nothing else fits.
+                continue
             try:
                 found.append(self._best_of(layout))
             except BudgetError as error:
                 # More tasks at once have less memory each: another layout may still fit.
-                refused = refused or error
+                refused = error if layout.is_reserve else refused or error
         if not found:
             assert refused is not None
             raise refused
@@ -373,6 +384,11 @@ def _reasons(
         reasons.append("parallel work was ruled out by cluster=False")
     elif best.layout.engine == "dask":
         reasons.append(f"{_WAYS['dask']}: {format_count(best.layout.workers, 'worker')}")
+        if best.layout.is_reserve:
+            reasons.append(
+                f"{format_count(best.layout.slots, 'task')} at once, not more: one may need "
+                f"{format_bytes(best.peak_bound)}, and so much has to be free in its worker"
+            )
     elif not cost.is_measured:
         reasons.append("too little data to be worth measuring, or sharing")
     for other in ranked[1:2]:

@@ -14,7 +14,9 @@ from barrow.model.grid import Grid
 from barrow.model.plan import Place, Plan
 from barrow.model.site import Site
 from barrow.model.source import Source
+from barrow.planning.crew import list_shares
 from barrow.planning.layout import make_layout, task_budget
+from barrow.planning.placement import asked_by, count_here, explain_placement, place
 from barrow.planning.planner import cuttable_dims, predict_plan, step_names
 from barrow.planning.stored import (
     READER_BYTES,
@@ -55,20 +57,21 @@ def list_misfits(like: Plan, target: Source, here: Here) -> list[str]:
 
     Lengths may differ: chunks are kept.
     """
-    return [*_misfits_of_data(like, target), *_misfits_of_site(like, here)]
+    return [*_misfits_of_data(like, target), *_misfits_of_site(like, target, here)]
 
 
 def reuse_plan(like: Plan, target: Source, here: Here) -> Plan:
     """Return the plan for a chain of steps with chunks, workers and cost of another plan."""
+    here = replace(here, site=place(here.site, target))
     misfits = list_misfits(like, target, here)
     if misfits:
         raise InputError(join_misfits(like, misfits))
-    place = _place(like, target, here)
+    result = _place(like, target, here)
     chunk = _fit_chunk(like, target)
     strides = _fit_strides(like, target, chunk)
-    stored = _fit_stored(like, target, here, chunk) if place == "store" else {}
+    stored = _fit_stored(like, target, here, chunk) if result == "store" else {}
     cost = replace(like.cost, probing_seconds=0.0)
-    held = target.nbytes if place == "memory" else 0
+    held = target.nbytes if result == "memory" else 0
     share = _share(like, here, held)
     layout = make_layout(
         like.engine,
@@ -83,8 +86,8 @@ def reuse_plan(like: Plan, target: Source, here: Here) -> Plan:
         target,
         cost=cost,
         site=here.site,
-        place=place,
-        layout=layout,
+        place=result,
+        layout=replace(layout, at_once=like.at_once),
         chunk=chunk,
         strides=strides,
         stored=stored,
@@ -139,19 +142,23 @@ def _misfits_of_sources(like: Plan, sources: Sequence[Source]) -> list[str]:
     ]
 
 
-def _misfits_of_site(like: Plan, here: Here) -> list[str]:
+def _misfits_of_site(like: Plan, target: Source, here: Here) -> list[str]:
     site = here.site
     if like.engine == "dask":
         if site.kind != "dask":
             return ["it runs on a Dask cluster, but there is none: give one with cluster="]
-        if like.workers > site.workers or like.threads > site.threads:
+        threads = max((offer.threads for offer in site.offers), default=1)
+        if like.workers > site.workers or like.threads > threads:
             return [
                 f"it runs on {_crew(like.workers, like.threads)}, but the cluster has "
-                f"{_crew(site.workers, site.threads)}"
+                f"{_crew(site.workers, threads)}"
             ]
         return []
     if not here.may_be_parallel and like.slots > 1:
         return [f"it runs {like.slots} tasks at once, but cluster=False rules that out"]
+    at_most = count_here(asked_by(target))
+    if at_most is not None and like.slots > at_most:
+        return [f"it runs {like.slots} tasks, but {explain_placement(target, site, at_most)}"]
     if like.slots > site.machine.cores:
         return [
             f"it runs {like.slots} tasks at once and was made on a machine with "
@@ -165,7 +172,9 @@ def _share(like: Plan, here: Here, held_bytes: int) -> int:
     """Return what one task may use here at most, beside a result in memory."""
     room = max(1, here.room_bytes - held_bytes)
     if like.engine == "dask" and here.site.limit_bytes:
-        return task_budget(here.site.limit_bytes, here.site.threads)
+        first, *others = list_shares(here.site.offers)
+        enough = [share for share in others if share.at_once >= like.slots]
+        return max(share.budget_bytes for share in (first, *enough))
     if like.engine in ("processes", "dask"):
         return max(1, task_budget(room // like.workers, like.threads))
     return max(1, room // like.slots)

@@ -28,6 +28,8 @@ class Batch:
     """How many times its first unit was tried."""
     is_alone: bool = False
     """Whether nothing else may run meanwhile, so that it is known who did it."""
+    budget_bytes: int = 0
+    """What it may use if it runs alone; 0 for what every task may."""
 
 
 @dataclass

@@ -1,29 +1,18 @@
-"""Three engines with one face: in line, threads of this process, a Dask client.
+"""Engines with one face: in line, and threads of this process.
 
 An engine takes batches of units and gives back reports in the order in which
-they end. It decides nothing.
+they end. It decides nothing. The third is in :mod:`barrow.running.dask_engine`.
 """
 
-import os
-import signal
 import threading
-import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
-from barrow.errors import ClusterError, TravelError
 from barrow.running.backlog import Batch
 from barrow.running.fence import FENCE
 from barrow.running.interrupts import interruptible
-from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work, perform
-
-NEWS_SECONDS = 0.05
-"""Results that are on their way come within this time of each other."""
 
 
 @dataclass(frozen=True)
@@ -175,195 +164,3 @@ class ThreadEngine:
                 self._ended.append(outcome)
                 self._has_news.notify_all()
             del outcome  # it may hold a large part of a reduction
-
-
-class DaskEngine:
-    """Runs batches on the workers of any Dask client."""
-
-    batch_seconds = 0.1
-
-    def __init__(
-        self,
-        work: Work,
-        client: Any,
-        slots: int,
-        name: str,
-        *,
-        recycle_bytes: int = 0,
-        on_recycle: Callable[[TaskReport], None] | None = None,
-    ) -> None:
-        self._client = client
-        self._name = name
-        # A worker that holds more than this after a task is replaced by a fresh one.
-        self._recycle_bytes = recycle_bytes
-        self._on_recycle = on_recycle
-        self._recycled: set[int] = set()
-        # What is heavy stays here and is handed out block by block.
-        self._work = work
-        self._packed = pack(work.light(), name)
-        self._key = f"{name}-{self._packed.token}"
-        self._n_sent = 0
-        self._send_parcel()
-        self._check_all_workers()
-        self._running: dict[Any, tuple[Batch, Any]] = {}
-        self._ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-        self._count = 0
-        self.window = 3 * slots
-
-    def _send_parcel(self) -> None:
-        # Submitted, not scattered: what is lost with a worker can be sent again.
-        key = f"parcel-{self._packed.token}-{self._n_sent}"
-        self._parcel = self._client.submit(_same, self._packed, key=key)
-        self._n_sent += 1
-
-    def _check_all_workers(self) -> None:
-        """Make sure that the work can be unpacked everywhere, while there is only one error."""
-        addresses = list(self._client.sync(self._client.scheduler.identity)["workers"])[:64]
-        checks = [
-            self._client.submit(
-                check_parcel,
-                self._parcel,
-                workers=[address],
-                # It may be lost before the question gets there.
-                allow_other_workers=True,
-                key=f"check-{self._key}-{index}",
-            )
-            for index, address in enumerate(addresses)
-        ]
-        for check in checks:
-            error = check.exception()
-            # One that dies now is replaced; if the work itself is what kills, its chunks will show.
-            if error is not None and not _is_loss(error):
-                raise _translate(error)
-        self._mend_parcel()
-
-    def _mend_parcel(self) -> None:
-        """Send the parcel again if it went down with a worker that was just unpacking it."""
-        if self._parcel.status in ("error", "cancelled", "lost"):
-            self._send_parcel()
-
-    def submit(self, batch: Batch) -> None:
-        """Hand in some units."""
-        future = self._client.submit(
-            perform_parcel,
-            self._parcel,
-            batch,
-            self._work.narrowed(batch.units),
-            key=(self._key, self._count),
-            retries=0,
-        )
-        self._count += 1
-        self._running[future.key] = batch, future
-        self._client.loop.add_callback(self._follow, future)
-
-    async def _follow(self, future: Any) -> None:
-        # Not Dask's as_completed: that forgets a task whose worker is lost just before its
-        # answer is fetched, if it is then done again and lost again.
-        try:
-            (answer,) = await self._client.gather([future], asynchronous=True)
-        except BaseException as error:
-            answer = _Failure(error)
-        self._ended.put((future.key, answer))
-
-    def collect(self) -> list[Outcome]:
-        """Wait for the next batches to end."""
-        with interruptible():
-            ended = [self._ended.get()]
-        ended += self._take()
-        outcomes: list[Outcome] = []
-        for key, answer in ended:
-            batch, _ = self._running.pop(key)
-            if isinstance(answer, _Failure):
-                outcomes.append(self._explain(batch, answer.error))
-            else:
-                outcomes.append((batch, answer))
-                self._recycle(answer)
-        return outcomes
-
-    def _recycle(self, report: TaskReport) -> None:
-        """Replace a worker that has less and less room: something in it leaks."""
-        if not self._recycle_bytes or report.resident_bytes <= self._recycle_bytes:
-            return
-        pid = int(report.worker.partition("/")[0])
-        if pid in self._recycled:
-            return
-        self._recycled.add(pid)
-        # It says goodbye to the scheduler, which gives what it has in hand to others.
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-        if self._on_recycle is not None:
-            self._on_recycle(report)
-
-    def _explain(self, batch: Batch, error: BaseException) -> Setback:
-        """Return what went wrong with a batch: its own error, or a worker that was lost."""
-        if _is_loss(error) and self._client.status == "running":
-            self._mend_parcel()
-            return Setback(batch, error, is_loss=True)
-        return Setback(batch, _translate(error))
-
-    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
-        """Drop what has not begun; a worker cannot be told to stop what has."""
-        ended = self._take()
-        if patience_seconds is not None:
-            ended += self._wait_for_news(patience_seconds - NEWS_SECONDS)
-        self._client.cancel([future for _, future in self._running.values()], force=True)
-        done = [
-            (self._running.pop(key)[0], answer)
-            for key, answer in ended
-            if not isinstance(answer, _Failure)
-        ]
-        self._running.clear()
-        self._parcel.release()
-        return list(done)
-
-    def _take(self) -> list[tuple[Any, Any]]:
-        """Return what has ended and was not asked for yet."""
-        found = []
-        with suppress(Empty):
-            while True:
-                found.append(self._ended.get_nowait())
-        return found
-
-    def _wait_for_news(self, patience_seconds: float) -> list[tuple[Any, Any]]:
-        """Return what ends now, or has ended and is on its way here."""
-        found: list[tuple[Any, Any]] = []
-        last = time.monotonic() + patience_seconds
-        with suppress(Empty):
-            while len(found) < len(self._running) and time.monotonic() < last:
-                found.append(self._ended.get(timeout=NEWS_SECONDS))
-        return found
-
-
-class _Failure(NamedTuple):
-    """How a batch ended that has no report."""
-
-    error: BaseException
-
-
-def _is_loss(error: BaseException) -> bool:
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-
-    return isinstance(error, (KilledWorker, FutureCancelledError, CancelledError))
-
-
-def _same(parcel: Any) -> Any:
-    return parcel
-
-
-def _translate(error: BaseException) -> BaseException:
-    """Return the error a user should see instead of one of Dask's own."""
-    from distributed import KilledWorker
-
-    if isinstance(error, KilledWorker):
-        return ClusterError(
-            "Workers died again and again before they could begin. They may have too little "
-            "memory to open your data or to import what your function needs."
-        )
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "barrow":
-        return TravelError(
-            "The workers cannot import barrow. Install it in the environment they run in."
-        )
-    return error

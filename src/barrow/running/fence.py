@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from barrow.ownership import is_own_process
-from barrow.running.memory import data_bytes
+from barrow.running.memory import data_bytes, resident_bytes
 
 try:
     import resource
@@ -24,6 +24,8 @@ except ImportError:  # Windows
 # user's own process for whatever else goes on there.
 HEADROOM_BYTES = 2**26
 FOREIGN_HEADROOM_BYTES = 2**28
+# Of its limit, what a worker may hold: a little more, and whoever watches over it kills it.
+LIMIT_SHARE = 0.9
 
 
 class Fence:
@@ -51,7 +53,16 @@ class Fence:
         self._lock = threading.Lock()
         self._budgets: dict[object, int] = {}
         self._held = 0
+        self._resident = 0
+        self._limit = 0
         self._before: tuple[int, int] | None = None
+
+    def know_limit(self, limit_bytes: int) -> None:
+        """Take note of what the whole process may hold; 0 for no limit.
+
+        There is then less headroom where there would be too much.
+        """
+        self._limit = limit_bytes
 
     @contextmanager
     def around(self, budget_bytes: int) -> Iterator[None]:
@@ -63,6 +74,7 @@ class Fence:
             if not self._budgets:
                 self._before = resource.getrlimit(resource.RLIMIT_DATA)
                 self._held = data_bytes()
+                self._resident = resident_bytes()
             inside = object()
             self._budgets[inside] = budget_bytes
             self._set()
@@ -88,7 +100,11 @@ class Fence:
             headroom = self._headroom
             if headroom is None:
                 headroom = HEADROOM_BYTES if is_own_process() else FOREIGN_HEADROOM_BYTES
-            wanted = self._held + sum(self._budgets.values()) + headroom
+            together = sum(self._budgets.values())
+            if self._limit:
+                free = int(LIMIT_SHARE * self._limit) - self._resident - together
+                headroom = min(headroom, max(free, HEADROOM_BYTES))
+            wanted = self._held + together + headroom
             # Never more than somebody else has allowed this process.
             soft = min((n for n in (soft, hard) if n != resource.RLIM_INFINITY), default=wanted)
             soft = min(soft, wanted)

@@ -16,6 +16,7 @@ import cloudpickle
 
 from barrow.errors import TravelError
 from barrow.running.backlog import Batch
+from barrow.running.fence import FENCE
 from barrow.running.task import TaskReport, Work, perform
 
 _opened: "OrderedDict[str, Work]" = OrderedDict()
@@ -67,6 +68,9 @@ def pack(work: Work, name: str) -> Parcel:
 
 def perform_parcel(parcel: Parcel, batch: Batch, readers: Any) -> TaskReport:
     """Do some units of packed work: what a Dask worker runs."""
+    from distributed import get_worker
+
+    FENCE.know_limit(get_worker().memory_manager.memory_limit or 0)
     return perform(parcel.open(), batch, readers)
 
 

@@ -39,6 +39,8 @@ class Recovery:
     ----------
     grain
         Storage chunk along each dimension: parts are whole ones as long as possible.
+    whole_bytes
+        What a chunk may use that runs alone.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Recovery:
     cuttable: Collection[str]
     grain: Mapping[str, int]
     budget_bytes: int
+    whole_bytes: int = 0
     n_split: int = field(default=0, init=False)
     n_lost: int = field(default=0, init=False)
     n_done: int = field(default=0, init=False)
@@ -73,6 +76,21 @@ class Recovery:
         if self._is_hopeless(asked):
             raise BudgetError(self._explain(unit, asked_bytes, is_constant=True))
         parts = self.halve(unit, batch.parts or batch.strides or {})
+        if parts is None and batch.budget_bytes < self.whole_bytes > self.budget_bytes:
+            self.drop_first(batch, backlog)
+            backlog.put_back(
+                replace(
+                    batch,
+                    units=[unit],
+                    attempts=batch.attempts + 1,
+                    is_alone=True,
+                    budget_bytes=self.whole_bytes,
+                )
+            )
+            return (
+                f"{self.name_unit(unit)} needed more than {format_bytes(self.budget_bytes)} and "
+                f"cannot be split: it runs alone, with {format_bytes(self.whole_bytes)}."
+            )
         if parts is None:
             raise BudgetError(self._explain(unit, asked_bytes))
         self.drop_first(batch, backlog)

@@ -125,7 +125,8 @@ def perform(
     done = 0
     trouble = None
     # One fence for all: they run one after the other, and moving it takes longer than a tiny chunk.
-    with PeakGauge(work.base_bytes) as gauge, FENCE.around(work.budget_bytes):
+    budget = batch.budget_bytes or work.budget_bytes
+    with PeakGauge(work.base_bytes) as gauge, FENCE.around(budget):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))

@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from barrow.errors import ClusterError, InputError
-from barrow.model.site import Site
+from barrow.model.site import Offer, Site
 from barrow.sites.machine import read_machine
 from barrow.units import format_bytes, format_count, format_seconds
 
@@ -59,6 +59,10 @@ class WorkerInfo:
     threads: int
     limit_bytes: int
     """Memory it may hold; zero if it has no limit."""
+    held_bytes: int = 0
+    """Memory it held when it was last heard of; zero if that cannot be told."""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """What it offers beside threads and memory."""
 
 
 class Cluster:
@@ -174,9 +178,10 @@ class Cluster:
         workers = self.workers
         machine = read_machine()
         is_local = self._is_local(workers)
+        share = machine.available_bytes // max(1, len(workers))
         limits = [worker.limit_bytes for worker in workers if worker.limit_bytes]
         if not limits and workers and is_local:
-            limits = [machine.available_bytes // len(workers)]
+            limits = [share]
         return Site(
             kind="dask",
             machine=machine,
@@ -186,25 +191,47 @@ class Cluster:
             limit_bytes=min(limits, default=0),
             is_local=is_local,
             address=self._address,
+            is_own=self.is_supervised,
+            crew={
+                worker.address: Offer(
+                    worker.threads,
+                    worker.limit_bytes or share,
+                    # Of our own workers all is for the run; leaks are dealt with there.
+                    0 if self.is_supervised else worker.held_bytes,
+                    worker.resources,
+                )
+                for worker in workers
+            },
         )
 
     @contextmanager
-    def failing_fast(self) -> Iterator[None]:
-        """Report a lost worker at once, so that whoever runs tasks decides what happens to them.
+    def hosting(
+        self, key: str, asked: Mapping[str, float] | None = None, *, in_each: bool = False
+    ) -> Iterator[None]:
+        """Be ready for the tasks of one run, whose keys begin with this one.
 
-        By itself Dask gives them to three more workers first, which may cost those too. On
-        a cluster of somebody else this is left as it is.
+        Workers offer their memory as a resource, those that come later as well, and a
+        worker that is lost is reported at once instead of Dask trying three more. Other
+        tasks on the cluster are left as they are.
+
+        Parameters
+        ----------
+        asked
+            What a task asks for beside threads and memory. Of what no worker of our own
+            offers, this machine has one: it goes to the first worker.
+        in_each
+            Whether there are as many workers as tasks may run at once: then each has it.
         """
-        scheduler = getattr(self._manager, "scheduler", None)
-        if not self.is_supervised or scheduler is None:
+        from barrow.sites.hosting import hosting
+
+        workers = self.workers
+        missing = [n for n in asked or {} if not any(w.resources.get(n) for w in workers)]
+        lent = {}
+        if self.is_supervised and asked and missing:
+            amounts = {name: asked[name] if in_each else 1.0 for name in missing}
+            lent = {w.name: amounts for w in (workers if in_each else workers[:1])}
+        with hosting(self.client, key, self.site(), lent):
             yield
-            return
-        before = scheduler.allowed_failures
-        scheduler.allowed_failures = 0
-        try:
-            yield
-        finally:
-            scheduler.allowed_failures = before
 
     def close(self) -> None:
         """End what was started for this cluster; again is allowed."""
@@ -319,6 +346,11 @@ def parse_worker(address: str, worker: Mapping[str, Any]) -> WorkerInfo:
         pid=worker.get("pid"),
         threads=worker["nthreads"],
         limit_bytes=worker["memory_limit"] or 0,
+        # A worker inside the client's process does not hold what that process holds.
+        held_bytes=0
+        if address.startswith("inproc:")
+        else worker.get("metrics", {}).get("memory", 0),
+        resources=worker.get("resources", {}),
     )
 
 

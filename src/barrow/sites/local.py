@@ -1,12 +1,15 @@
 """Start workers on this machine, sized to what it can give."""
 
+import math
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from barrow.errors import InputError
 from barrow.model.site import Machine
+from barrow.model.step import check_resources
 from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path
 from barrow.sites.machine import read_machine
@@ -22,6 +25,7 @@ def start_local(
     workers: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> Cluster:
     """Start worker processes on this machine and wait until they are ready.
 
@@ -37,6 +41,8 @@ def start_local(
     memory
         Limit of each, in bytes or as text such as ``"5GB"``; an equal share of four
         fifths of the memory that is available now, if not given.
+    resources
+        What the machine has for tasks that ask for it, shared out among the workers.
     """
     machine = read_machine()
     memory_bytes = None if memory is None else _parse_memory(memory)
@@ -51,7 +57,11 @@ def start_local(
     scratch = Scratch.create()
     try:
         processes = LocalProcesses(
-            machine, *size, scratch=str(scratch.path), search_path=search_path
+            machine,
+            *size,
+            scratch=str(scratch.path),
+            search_path=search_path,
+            resources=share_out(check_resources(resources), size[0]),
         )
     except BaseException:
         scratch.close()
@@ -114,6 +124,24 @@ def size_workers(
             f"Try memory={share_bytes} ({format_bytes(share_bytes)}), or fewer workers."
         )
     return count, each, limit_bytes
+
+
+def share_out(resources: Mapping[str, float], workers: int) -> list[dict[str, float]]:
+    """Return what each worker offers of what the machine has: whole ones, the first have more.
+
+    Examples
+    --------
+    >>> share_out({"GPU": 3}, workers=2)
+    [{'GPU': 2}, {'GPU': 1}]
+    >>> share_out({"GPU": 1}, workers=2)
+    [{'GPU': 1}, {}]
+    """
+    shares: list[dict[str, float]] = [{} for _ in range(workers)]
+    for name, total in resources.items():
+        for number in range(math.ceil(total)):
+            share = shares[number % workers]
+            share[name] = share.get(name, 0) + min(1, total - number)
+    return shares
 
 
 def _parse_memory(memory: str | int) -> int:

@@ -1,6 +1,7 @@
 """Open a cluster, whatever kind of place is meant."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from barrow.errors import InputError
@@ -15,6 +16,7 @@ def open_cluster(
     workers: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    resources: Mapping[str, float] | None = None,
 ) -> Cluster:
     """Return a cluster that is ready.
 
@@ -27,14 +29,16 @@ def open_cluster(
     workers, threads, memory
         How many new workers, and what each may use. Sized to this machine, if not
         given. Workers that are already up cannot be changed.
+    resources
+        What this machine has for tasks that ask for it; one of each, if not given.
     """
-    sizes = {"workers": workers, "threads": threads, "memory": memory}
+    sizes = {"workers": workers, "threads": threads, "memory": memory, "resources": resources}
     given = [f"{name}={value!r}" for name, value in sizes.items() if value is not None]
     if where is None and not given:
         # Somebody who asks for a size wants new workers.
         where = find_live_client() or find_address()
     if where is None or where == "local":
-        return start_local(workers, threads, memory)
+        return start_local(workers, threads, memory, resources)
     if isinstance(where, str) and not is_address(where) and not os.path.isfile(where):
         raise InputError(
             f"{where!r} is no place to run. Choose 'local', an address such as "

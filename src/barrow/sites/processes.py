@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
@@ -230,6 +230,8 @@ class LocalProcesses(SpecCluster):
         Folder for what the workers spill.
     search_path
         Folders in which the workers look for modules.
+    resources
+        What each of the first workers offers beside threads and memory.
     """
 
     def __init__(
@@ -241,6 +243,7 @@ class LocalProcesses(SpecCluster):
         *,
         scratch: str,
         search_path: list[str],
+        resources: Sequence[Mapping[str, float]] = (),
     ) -> None:
         self.exits: list[WorkerExit] = []
         self.failures: list[str] = []
@@ -250,10 +253,13 @@ class LocalProcesses(SpecCluster):
         self._scratch = scratch
         self._search_path = search_path
         self._has_dashboard = False
-        spec = self._make_spec(workers)
+        shares = [*resources, *({} for _ in range(len(resources), workers))]
         super().__init__(
-            workers={self._new_worker_name(number): spec for number in range(workers)},
-            worker=spec,
+            workers={
+                self._new_worker_name(number): self._make_spec(workers, share)
+                for number, share in enumerate(shares)
+            },
+            worker=self._make_spec(workers),
             scheduler={
                 "cls": Scheduler,
                 "options": {
@@ -301,7 +307,9 @@ class LocalProcesses(SpecCluster):
         self.new_spec = self._make_spec(max(1, n))
         return super().scale(n, memory, cores)
 
-    def _make_spec(self, workers: int) -> dict[str, Any]:
+    def _make_spec(
+        self, workers: int, resources: Mapping[str, float] | None = None
+    ) -> dict[str, Any]:
         library_threads = count_library_threads(
             self._machine.cores, workers=workers, threads=self._threads
         )
@@ -314,6 +322,7 @@ class LocalProcesses(SpecCluster):
                     "local_directory": self._scratch,
                     "host": "127.0.0.1",
                     "dashboard": False,
+                    "resources": dict(resources or {}),
                     "pythonpath": os.environ.get("PYTHONPATH"),
                 },
                 "environment": make_environment(
