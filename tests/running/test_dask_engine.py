@@ -10,10 +10,11 @@ from barrow.composing import fuse
 from barrow.model.grid import Grid
 from barrow.model.site import MEMORY
 from barrow.model.step import Step
-from barrow.running import engines
+from barrow.running import dask_engine
 from barrow.running.asking import Asking
 from barrow.running.backlog import Batch
-from barrow.running.engines import DaskEngine, Setback
+from barrow.running.dask_engine import DaskEngine
+from barrow.running.engines import Setback
 from barrow.running.task import Work
 from barrow.sources.opening import open_source
 
@@ -47,7 +48,7 @@ def collect_one(engine):
 
 
 def test_what_the_only_large_worker_was_to_do_is_done_by_a_smaller_one(client, work, monkeypatch):
-    monkeypatch.setattr(engines, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(dask_engine, "GRACE_SECONDS", 0.0)
     small, large = sorted(client.nthreads())
     offer(client, {small: 10, large: 100})
     engine = DaskEngine(work, client, 2, "total", asking=Asking(100 * 2**20, 1))
