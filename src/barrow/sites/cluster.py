@@ -126,8 +126,8 @@ class Cluster:
 
     @property
     def is_supervised(self) -> bool:
-        """Whether the workers are processes started here, replaced when one is lost."""
-        return getattr(self._manager, "exits", None) is not None
+        """Whether the workers were started from here, and are replaced when one is lost."""
+        return getattr(self._manager, "is_supervised", False) is True
 
     def scale(self, n: int) -> None:
         """Ask for ``n`` workers; :meth:`wait` tells when they are there."""
@@ -270,7 +270,7 @@ class Cluster:
 
     def _is_local(self, workers: tuple[WorkerInfo, ...]) -> bool:
         if self.is_supervised:
-            return True
+            return bool(self._manager.is_local)
         one_of_each_host = {worker.host: worker.address for worker in workers}
         if not one_of_each_host or not set(one_of_each_host) <= _list_own_hosts():
             return False

@@ -37,7 +37,10 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int) -> int:
     """Run a worker until a signal comes, the lifeline ends, or the scheduler is gone."""
     from distributed.worker import Worker
 
+    from barrow.sites.security import read_security
+
     _silence_logs()
+    security = read_security(options.pop("credentials"))
     loop = asyncio.get_running_loop()
     ending: asyncio.Future[int] = loop.create_future()
 
@@ -51,7 +54,15 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int) -> int:
     watcher.start()
 
     pid = os.getpid()
-    worker = await Worker(scheduler, startup_information={"pid": lambda _: pid}, **options)
+    worker = await Worker(
+        scheduler,
+        security=security,
+        protocol="tls",
+        # Pages about its state, without encryption: for this machine only.
+        dashboard_address="127.0.0.1:0",
+        startup_information={"pid": lambda _: pid},
+        **options,
+    )
     finished = asyncio.ensure_future(worker.finished())
     finished.add_done_callback(lambda _: end(0))
     code = await ending
