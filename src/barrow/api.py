@@ -279,18 +279,34 @@ def cluster(
     workers: int | None = None,
     threads: int | None = None,
     memory: str | int | None = None,
+    **slurm: Any,
 ) -> Any:
-    """Return a cluster to run on: a live one, one of this machine, or one at an address.
+    """Return a cluster to run on: a live one, one of this machine, jobs, or one at an address.
 
     Parameters
     ----------
     where
         None: attach to the Dask client that is alive, else start one on this
-        machine. ``"local"``: start one on this machine. An address, a Dask
-        client or cluster: attach to it.
-    workers, threads, memory
-        For this machine: number of worker processes, threads of each, and memory
-        of each, for example ``"5GB"``. By default all cores and most free memory.
+        machine. ``"local"``: start one on this machine. ``"slurm"``: ask for jobs. An
+        address, a scheduler file, a Dask client or cluster: attach to it.
+    workers, threads
+        For this machine: number of worker processes, and threads of each. By
+        default all cores.
+    memory
+        Memory of each worker, for example ``"5GB"``. By default most free memory of
+        this machine; in a job, that of its cores.
+    slurm
+        For ``"slurm"`` only:
+
+        - ``partition``: by default the smallest in which a job has room for ``memory``;
+        - ``jobs``: how many (8), each a worker with ``cores`` (1);
+        - ``walltime``: seconds, ``"2h"`` or ``"1:30:00"``; ``account``;
+        - ``timeout``: seconds to wait for the first worker (360);
+        - ``interface``: the network card to use; by default the one that leads to the nodes;
+        - ``setup``: lines of shell for each job, such as ``["module load python"]``;
+        - ``sbatch``: further options, such as ``["--qos=long"]``;
+        - ``folder``: where jobs write, in a place that all nodes see;
+        - ``quiet``: say nothing while waiting.
 
     Examples
     --------
@@ -301,7 +317,7 @@ def cluster(
     """
     from barrow.sites.opening import open_cluster
 
-    return open_cluster(where, workers=workers, threads=threads, memory=memory)
+    return open_cluster(where, workers=workers, threads=threads, memory=memory, **slurm)
 
 
 def _plan_steps(

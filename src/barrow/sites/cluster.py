@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from barrow.errors import ClusterError, InputError
 from barrow.model.site import Site
 from barrow.sites.machine import read_machine
+from barrow.sites.waiting import WaitingLine, describe_waiting
 from barrow.units import format_bytes, format_count, format_seconds
 
 FIRST_PAUSE_SECONDS = 0.02
@@ -108,6 +109,11 @@ class Cluster:
         return list(getattr(self._manager, "failures", ()))
 
     @property
+    def losses(self) -> list[str]:
+        """Why jobs were lost, a text for each, in order."""
+        return list(getattr(self._manager, "losses", ()))
+
+    @property
     def dashboard_link(self) -> str | None:
         """Address of Dask's dashboard, or none."""
         self._check_open()
@@ -141,7 +147,7 @@ class Cluster:
             )
         self._manager.scale(n)
 
-    def wait(self, n: int = 1, timeout: float = 360.0) -> "Cluster":
+    def wait(self, n: int = 1, timeout: float = 360.0, *, quiet: bool = False) -> "Cluster":
         """Wait until at least ``n`` workers are there, and return the cluster.
 
         Parameters
@@ -150,17 +156,32 @@ class Cluster:
             Workers to wait for.
         timeout
             Seconds after which to give up with :class:`ClusterError`.
+        quiet
+            Whether to say nothing while waiting.
         """
         self._check_open()
         start, pause = time.monotonic(), FIRST_PAUSE_SECONDS
-        while (came := len(self._ask_scheduler())) < n:
-            waited = time.monotonic() - start
-            if self.failures or waited >= timeout:
-                raise ClusterError(
-                    describe_wait(self._address, n, came, waited, failures=self.failures)
-                )
-            time.sleep(min(pause, timeout - waited))
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 1.2)
+        line = WaitingLine(quiet=quiet)
+        wanted = max(n, getattr(self._manager, "wanted", n))
+        try:
+            while (came := len(self._ask_scheduler())) < n:
+                waited = time.monotonic() - start
+                if self.failures or waited >= timeout:
+                    raise ClusterError(
+                        describe_wait(
+                            self._address,
+                            n,
+                            came,
+                            waited,
+                            failures=self.failures,
+                            queue=self._describe_queue(),
+                        )
+                    )
+                line.update(waited, describe_waiting(came, wanted, waited, self._describe_queue()))
+                time.sleep(min(pause, timeout - waited))
+                pause = min(LONGEST_PAUSE_SECONDS, pause * 1.2)
+        finally:
+            line.close()
         return self
 
     def site(self) -> Site:
@@ -178,7 +199,8 @@ class Cluster:
         return Site(
             kind="dask",
             machine=machine,
-            workers=len(workers),
+            # Those that are still to come count: work must be there for them when they do.
+            workers=max(len(workers), getattr(self._manager, "wanted", 0)),
             threads=min((worker.threads for worker in workers), default=1),
             limit_bytes=min(limits, default=0),
             is_local=is_local,
@@ -243,6 +265,10 @@ class Cluster:
         if link is None:
             return text
         return f'{text}<a href="{escape(link)}" target="_blank">{escape(link)}</a>'
+
+    def _describe_queue(self) -> str:
+        describe = getattr(self._manager, "describe_queue", None)
+        return "" if describe is None else str(describe())
 
     def _make_current(self) -> None:
         from distributed import Client
@@ -335,7 +361,13 @@ def describe_workers(workers: tuple[WorkerInfo, ...]) -> str:
 
 
 def describe_wait(
-    address: str, wanted: int, came: int, waited_seconds: float, *, failures: list[str]
+    address: str,
+    wanted: int,
+    came: int,
+    waited_seconds: float,
+    *,
+    failures: list[str],
+    queue: str = "",
 ) -> str:
     """Return what was waited for in vain, and what to try.
 
@@ -351,6 +383,12 @@ def describe_wait(
     ]
     if failures:
         lines += [*failures, "Mend what the worker complains about, then open a new cluster."]
+    elif queue:
+        lines += [
+            f"The queue says: {queue}.",
+            "Wait longer with timeout=..., choose another partition=, or ask for less memory=, "
+            "cores= or walltime=.",
+        ]
     else:
         lines.append("See whether more can start, wait longer with timeout=..., or ask for fewer.")
     return "\n".join(lines)
