@@ -24,6 +24,7 @@ from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.pipelines import plan_alike, plan_pipeline, run_pipeline
+from barrow.queueing import is_queue, jobs_for, plan_for_queue
 from barrow.sources.opening import open_source
 
 
@@ -97,6 +98,8 @@ def plan(
     inputs = open_all(sources)
     check_options(options)
     model = _open_plan(like)
+    if is_queue(cluster):
+        return plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
     with find_site(cluster) as (site, _):
         return _plan_steps(steps, inputs, site, options, model)
 
@@ -198,9 +201,10 @@ def map(
         Most memory that the run may use, for example ``"4GB"``; by default most
         of what is free.
     cluster
-        A cluster from :func:`barrow.cluster`, a Dask client or an address; False
-        for no parallel work. By default a Dask client that is alive is used, and
-        without one barrow decides by measurement.
+        A cluster from :func:`barrow.cluster`, a Dask client or an address; ``"slurm"``
+        for jobs of the size that the plan needs; False for no parallel work. By
+        default a Dask client that is alive is used, and without one barrow decides
+        by measurement.
     resume
         Whether to use what an earlier, same call has left at ``to``.
     name
@@ -343,6 +347,10 @@ def _run_steps(
     options = {**options, "cluster": cluster}
     check_options(options)
     model = _open_plan(like)
+    if is_queue(cluster):
+        return _run_in_jobs(
+            plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
+        )
     with find_site(cluster) as (site, handle):
         return run_pipeline(_plan_steps(steps, inputs, site, options, model), site, handle)
 
@@ -361,9 +369,16 @@ def _run_plan(
     shown = {"quiet": True} if options.get("quiet") else {}
     before = tuple(replace(s, options={**s.options, **shown}) for s in given.before)
     given = replace(given, options={**given.options, **options}, before=before)
+    if is_queue(cluster):
+        return _run_in_jobs(given)
     uses_dask = any(stage.engine == "dask" for stage in given.stages)
     with find_site(cluster if uses_dask else False) as (site, handle):
         return run_pipeline(given, site, handle)
+
+
+def _run_in_jobs(plan: Plan) -> Run:
+    with jobs_for(plan) as (ready, handle):
+        return run_pipeline(ready, handle.site(), handle)
 
 
 def _open_plan(like: Any) -> Plan | None:

@@ -143,6 +143,19 @@ def check_that_strangers_stay_outside(cluster, cache):
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.pem")} == {0o600}
 
 
+def test_a_map_asks_for_jobs_of_the_size_that_its_plan_needs(slurm, tmp_path, monkeypatch):
+    monkeypatch.setenv("BARROW_CACHE", str(tmp_path))
+    out = barrow.map(np.sqrt, np.full((30, 20), 9.0), cluster="slurm", quiet=True)
+    assert float(out[0, 0]) == 3.0
+    assert slurm.list_jobs() == []
+
+
+def test_a_plan_for_slurm_asks_for_no_job(slurm):
+    plan = barrow.plan(np.sqrt, np.full((30, 20), 9.0), cluster="slurm")
+    assert (plan.engine, plan.is_local) == ("dask", False)
+    assert slurm.list_jobs() == []
+
+
 def test_a_module_that_the_jobs_do_not_have_is_reported(slurm, tmp_path, monkeypatch):
     with barrow.cluster("slurm", jobs=1, **SIZES) as cluster:
         (tmp_path / "only_here.py").write_text("def double(block):\n    return 2 * block\n")

@@ -147,7 +147,7 @@ class Cluster:
             )
         self._manager.scale(n)
 
-    def wait(self, n: int = 1, timeout: float = 360.0, *, quiet: bool = False) -> "Cluster":
+    def wait(self, n: int = 1, timeout: float = 360.0) -> "Cluster":
         """Wait until at least ``n`` workers are there, and return the cluster.
 
         Parameters
@@ -156,12 +156,10 @@ class Cluster:
             Workers to wait for.
         timeout
             Seconds after which to give up with :class:`ClusterError`.
-        quiet
-            Whether to say nothing while waiting.
         """
         self._check_open()
         start, pause = time.monotonic(), FIRST_PAUSE_SECONDS
-        line = WaitingLine(quiet=quiet)
+        line = WaitingLine(quiet=getattr(self._manager, "is_quiet", False))
         wanted = max(n, getattr(self._manager, "wanted", n))
         try:
             while (came := len(self._ask_scheduler())) < n:

@@ -81,6 +81,10 @@ class JobPool(HostedCluster):
         What programs started by a task find in their environment.
     timeout
         Seconds after which tasks that wait without any worker fail.
+    death_seconds
+        How long a worker that does not find its scheduler waits before its job ends.
+    is_quiet
+        Whether nothing is said while workers are waited for.
     """
 
     is_local = False
@@ -97,11 +101,13 @@ class JobPool(HostedCluster):
         pythonpath: str | None,
         timeout: float,
         death_seconds: float = DEATH_SECONDS,
+        is_quiet: bool = False,
     ) -> None:
         self.failures = []
         self.losses: list[str] = []
         """Why jobs were lost, a text for each."""
         self.wanted = jobs
+        self.is_quiet = is_quiet
         self._request = request
         self._slurm = slurm
         self._environment = environment
@@ -314,8 +320,9 @@ class JobPool(HostedCluster):
             # Jobs that wait go first, or they would start in the room the others leave.
             await self._slurm.cancel([job.id for job in self._jobs.values() if not job.has_come])
             await self._slurm.cancel(list(self._jobs))
+            # Before the scheduler goes, so that it hears their goodbye.
+            await self._wait_until_gone()
         await super()._close()
-        await self._wait_until_gone()
 
     async def _wait_until_gone(self) -> None:
         last = time.monotonic() + CLOSE_SECONDS
@@ -341,9 +348,11 @@ def choose_margin(walltime_seconds: float | None) -> float:
 def count_most_lost(wanted: int) -> int:
     """Return how many jobs may be lost before no more are asked for.
 
+    A chunk that kills its worker costs three of them before it is split.
+
     Examples
     --------
     >>> count_most_lost(1), count_most_lost(8)
-    (6, 27)
+    (13, 34)
     """
-    return 3 * wanted + 3
+    return 3 * wanted + 10

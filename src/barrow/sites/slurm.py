@@ -130,6 +130,7 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
             pythonpath=os.environ.get("PYTHONPATH"),
             timeout=options.timeout,
             death_seconds=death_seconds or DEATH_SECONDS,
+            is_quiet=options.quiet,
         )
         cluster = Cluster(Client(pool), manager=pool, is_own_client=True, finish=finish)
     except BaseException:
@@ -138,7 +139,7 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
     try:
         if not options.quiet:
             _tell_dashboard(cluster)
-        cluster.wait(1, timeout=options.timeout, quiet=options.quiet)
+        cluster.wait(1, timeout=options.timeout)
     except BaseException:
         cluster.close()
         raise
