@@ -35,6 +35,8 @@ class HostedCluster(SpecCluster):
     """Whether a lost worker is replaced from here."""
     is_local = True
     """Whether the workers can share the memory of this machine."""
+    is_quiet = True
+    """Whether nothing is said while workers are waited for."""
     failures: list[str]
     """Why workers are not started any more."""
 

@@ -7,6 +7,7 @@ asks for another one, within a bound. Importing this module imports Dask.
 import asyncio
 import json
 import pickle
+import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -198,7 +199,7 @@ class JobPool(HostedCluster):
     async def _note_end(self, job: Job) -> None:
         del self._jobs[job.id]
         ended = await self._slurm.find_end(job.id)
-        if job.is_leaving and not ended.code:
+        if job.is_leaving and not ended.code and ended.signal in (0, signal.SIGTERM):
             return
         log = read_log(self._request.log_path(job.id))
         memory_bytes = self._request.memory_bytes

@@ -73,7 +73,11 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int | None = 
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, 128 + number)
-    if lifeline is not None:
+    asked = asyncio.Event()
+    if lifeline is None:
+        # Before the scheduler knows the worker: without it the signal would end the process.
+        loop.add_signal_handler(signal.SIGUSR1, asked.set)
+    else:
         threading.Thread(target=_watch, args=(lifeline, loop, end), daemon=True).start()
 
     pid = os.getpid()
@@ -86,24 +90,21 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int | None = 
         startup_information={"pid": lambda _: pid},
         **options,
     )
-    if lifeline is None:
-        leaving: list[asyncio.Task[None]] = []
-        loop.add_signal_handler(
-            signal.SIGUSR1,
-            lambda: leaving.append(asyncio.ensure_future(hand_over(worker, patience, end))),
-        )
+    leaving = asyncio.ensure_future(hand_over(worker, patience, asked, end))
     finished = asyncio.ensure_future(worker.finished())
     finished.add_done_callback(lambda _: end(0))
     code = await ending
+    leaving.cancel()
     threading.Thread(target=_exit_after, args=(GRACE_SECONDS, code), daemon=True).start()
     await worker.close(timeout=GRACE_SECONDS, executor_wait=False, reason="barrow-close")
     return code
 
 
-async def hand_over(worker: Any, seconds: float, end: Any) -> None:
-    """Take no more tasks, wait until those in hand are done, and end."""
+async def hand_over(worker: Any, seconds: float, asked: asyncio.Event, end: Any) -> None:
+    """When asked, take no more tasks, wait until those in hand are done, and end."""
     from distributed.core import Status
 
+    await asked.wait()
     worker.status = Status.closing_gracefully
     last = time.monotonic() + seconds
     while worker.state.executing and time.monotonic() < last:
