@@ -64,7 +64,7 @@ def test_a_dask_cluster_is_attached_to_and_left_alone(dask_cluster):
 
 def test_a_scheduler_file_is_attached_to(local, tmp_path):
     path = tmp_path / "scheduler.json"
-    local.client.write_scheduler_file(str(path))
+    path.write_text(json.dumps({"address": local.client.scheduler.address}))
     with attach(path) as cluster:
         assert is_alive(cluster.client)
 
