@@ -24,6 +24,7 @@ from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.pipelines import plan_alike, plan_pipeline, run_pipeline
+from barrow.queueing import is_queue, jobs_for, plan_for_queue
 from barrow.sources.opening import open_source
 
 OnError = Literal["stop", "skip"]
@@ -108,6 +109,8 @@ def plan(
     inputs = open_all(sources)
     check_options(options)
     model = _open_plan(like)
+    if is_queue(cluster):
+        return plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
     with find_site(cluster) as (site, _):
         return _plan_steps(steps, inputs, site, options, model)
 
@@ -217,9 +220,10 @@ def map(
         Most memory that the run may use, for example ``"4GB"``; by default most
         of what is free.
     cluster
-        A cluster from :func:`barrow.cluster`, a Dask client or an address; False
-        for no parallel work. By default a Dask client that is alive is used, and
-        without one barrow decides by measurement.
+        A cluster from :func:`barrow.cluster`, a Dask client or an address; ``"slurm"``
+        for jobs of the size that the plan needs; False for no parallel work. By
+        default a Dask client that is alive is used, and without one barrow decides
+        by measurement.
     resume
         Whether to use what an earlier, same call has left at ``to``.
     on_error
@@ -352,21 +356,37 @@ def cluster(
     threads: int | None = None,
     memory: str | int | None = None,
     resources: Mapping[str, float] | None = None,
+    **slurm: Any,
 ) -> Any:
-    """Return a cluster to run on: a live one, one of this machine, or one at an address.
+    """Return a cluster to run on: a live one, one of this machine, jobs, or one at an address.
 
     Parameters
     ----------
     where
         None: attach to the Dask client that is alive, else start one on this
-        machine. ``"local"``: start one on this machine. An address, a Dask
-        client or cluster: attach to it.
-    workers, threads, memory
-        For this machine: number of worker processes, threads of each, and memory
-        of each, for example ``"5GB"``. By default all cores and most free memory.
+        machine. ``"local"``: start one on this machine. ``"slurm"``: ask for jobs. An
+        address, a scheduler file, a Dask client or cluster: attach to it.
+    workers, threads
+        For this machine: number of worker processes, and threads of each. By
+        default all cores.
+    memory
+        Memory of each worker, for example ``"5GB"``. By default most free memory of
+        this machine; in a job, that of its cores.
     resources
         For this machine: what it has for tasks that ask for it, for example
         ``{"GPU": 2}``. By default one of each.
+    slurm
+        For ``"slurm"`` only:
+
+        - ``partition``: by default the smallest in which a job has room for ``memory``;
+        - ``jobs``: how many (8), each a worker with ``cores`` (1);
+        - ``walltime``: seconds, ``"2h"`` or ``"1:30:00"``; ``account``;
+        - ``timeout``: seconds to wait for the first worker (360);
+        - ``interface``: the network card to use; by default the one that leads to the nodes;
+        - ``setup``: lines of shell for each job, such as ``["module load python"]``;
+        - ``sbatch``: further options, such as ``["--qos=long"]``;
+        - ``folder``: where jobs write, in a place that all nodes see;
+        - ``quiet``: say nothing while waiting.
 
     Examples
     --------
@@ -377,7 +397,13 @@ def cluster(
     """
     from barrow.sites.opening import open_cluster
 
-    return open_cluster(where, workers=workers, threads=threads, memory=memory, resources=resources)
+    sizes: dict[str, Any] = {
+        "workers": workers,
+        "threads": threads,
+        "memory": memory,
+        "resources": resources,
+    }
+    return open_cluster(where, **sizes, **slurm)
 
 
 def _plan_steps(
@@ -403,6 +429,10 @@ def _run_steps(
     options = {**options, "cluster": cluster}
     check_options(options)
     model = _open_plan(like)
+    if is_queue(cluster):
+        return _run_in_jobs(
+            plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
+        )
     with find_site(cluster) as (site, handle):
         return run_pipeline(_plan_steps(steps, inputs, site, options, model), site, handle)
 
@@ -423,9 +453,16 @@ def _run_plan(
     for_all = {name: value for name, value in options.items() if name in shared}
     before = tuple(replace(s, options={**s.options, **for_all}) for s in given.before)
     given = replace(given, options={**given.options, **options}, before=before)
+    if is_queue(cluster):
+        return _run_in_jobs(given)
     uses_dask = any(stage.engine == "dask" for stage in given.stages)
     with find_site(cluster if uses_dask else False) as (site, handle):
         return run_pipeline(given, site, handle)
+
+
+def _run_in_jobs(plan: Plan) -> Run:
+    with jobs_for(plan) as (ready, handle):
+        return run_pipeline(ready, handle.site(), handle)
 
 
 def _open_plan(like: Any) -> Plan | None:

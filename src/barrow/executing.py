@@ -302,7 +302,8 @@ class _Execution:
         if plan.is_local:
             work = work.shared()
         # A worker that keeps so much from its tasks has no room for the next one.
-        recycle = cluster.site().limit_bytes - plan.budget_bytes if cluster.is_supervised else 0
+        is_own = cluster.is_supervised and plan.is_local
+        recycle = cluster.site().limit_bytes - plan.budget_bytes if is_own else 0
         return DaskEngine(
             work,
             cluster.client,

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 import warnings
@@ -63,7 +64,7 @@ def test_a_dask_cluster_is_attached_to_and_left_alone(dask_cluster):
 
 def test_a_scheduler_file_is_attached_to(local, tmp_path):
     path = tmp_path / "scheduler.json"
-    local.client.write_scheduler_file(str(path))
+    path.write_text(json.dumps({"address": local.client.scheduler.address}))
     with attach(path) as cluster:
         assert is_alive(cluster.client)
 
@@ -88,7 +89,7 @@ def test_what_is_no_cluster_is_refused(where):
 
 
 def test_a_closed_client_is_refused(local):
-    client = Client(local.client.scheduler.address)
+    client = Client(local.client.scheduler.address, security=local.client.security)
     client.close()
     with pytest.raises(InputError, match="closed"):
         attach(client)
@@ -106,7 +107,7 @@ def test_an_open_address_is_warned_of_once():
 
 def test_the_current_client_is_found_and_a_closed_one_is_not(local):
     assert find_client() is local.client
-    with Client(local.client.scheduler.address) as client:
+    with Client(local.client.scheduler.address, security=local.client.security) as client:
         assert find_client() is client
     assert find_client() is local.client
 
@@ -118,6 +119,21 @@ def test_an_address_in_the_configuration_is_connected_to(local, monkeypatch):
     assert client is not local.client
     assert is_alive(client)
     client.close()
+
+
+def test_a_scheduler_file_in_the_environment_is_found(local, monkeypatch, tmp_path):
+    path = tmp_path / "scheduler.json"
+    path.write_text(json.dumps({"address": local.client.scheduler.address}))
+    monkeypatch.setenv("DASK_SCHEDULER_FILE", str(path))
+    assert attached.find_address() == local.client.scheduler.address
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]"])
+def test_a_broken_scheduler_file_is_named(tmp_path, text):
+    path = tmp_path / "scheduler.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match="is no scheduler file"):
+        attach(path)
 
 
 def test_looking_for_a_client_does_not_import_distributed(python_environment):

@@ -36,7 +36,7 @@ def test_the_client_is_current_while_the_cluster_is_open(cluster):
 
 
 def test_a_cluster_opened_inside_a_client_is_current_all_the_same(cluster):
-    with Client(cluster.client.scheduler.address) as outer:
+    with Client(cluster.client.scheduler.address, security=cluster.client.security) as outer:
         inner = attach(cluster.client)
         assert Client.current() is cluster.client
         inner.close()
@@ -44,7 +44,7 @@ def test_a_cluster_opened_inside_a_client_is_current_all_the_same(cluster):
 
 
 def test_waiting_in_vain_says_what_for_how_long_and_what_came(cluster):
-    with pytest.raises(ClusterError, match=r"for 9 workers at tcp://.*; 1 came") as caught:
+    with pytest.raises(ClusterError, match=r"for 9 workers at tls://.*; 1 came") as caught:
         cluster.wait(9, timeout=0.2)
     assert "timeout=" in str(caught.value)
 
@@ -90,7 +90,7 @@ def test_the_dashboard_is_served_on_this_machine_only(cluster):
 
 
 def test_without_bokeh_there_is_no_dashboard(monkeypatch):
-    monkeypatch.setattr("barrow.sites.processes.find_spec", lambda _: None)
+    monkeypatch.setattr("barrow.sites.hosted.find_spec", lambda _: None)
     with start_local(workers=1) as cluster:
         assert cluster.dashboard_link is None
         assert cluster.client.submit(sum, [1, 2]).result() == 3

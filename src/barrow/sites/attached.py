@@ -5,6 +5,7 @@ clients as they were.
 """
 
 import ipaddress
+import json
 import os
 import re
 import sys
@@ -48,11 +49,11 @@ def attach(where: Any, *, timeout: float = CONNECT_SECONDS) -> Cluster:
         _warn_if_open(address)
         return Cluster(_connect(address, address, timeout), is_own_client=True)
     if isinstance(where, (str, os.PathLike)):
-        path = Path(where)
-        if not path.is_file():
-            raise InputError(f"There is no scheduler file at {str(path)!r}.")
-        client = _connect(None, f"the address in {path}", timeout, scheduler_file=str(path))
-        return Cluster(client, is_own_client=True)
+        address = read_scheduler_file(Path(where))
+        _warn_if_open(address)
+        return Cluster(
+            _connect(address, f"{address}, as {where} says,", timeout), is_own_client=True
+        )
     raise InputError(
         f"{where!r} is no cluster. Give a distributed.Client, a Dask cluster, an address "
         "such as 'tcp://127.0.0.1:8786', or the path of a scheduler file."
@@ -80,11 +81,28 @@ def find_live_client() -> Any | None:
 
 
 def find_address() -> str | None:
-    """Return the scheduler's address from ``DASK_SCHEDULER_ADDRESS`` or Dask's configuration."""
+    """Return the scheduler's address from the environment or Dask's configuration.
+
+    ``DASK_SCHEDULER_ADDRESS`` or ``scheduler-address`` say it; ``DASK_SCHEDULER_FILE`` or
+    ``scheduler-file`` say which file does.
+    """
     from dask import config
 
     address = os.environ.get("DASK_SCHEDULER_ADDRESS") or config.get("scheduler-address", None)
-    return str(address) if address else None
+    if address:
+        return str(address)
+    path = os.environ.get("DASK_SCHEDULER_FILE") or config.get("scheduler-file", None)
+    return read_scheduler_file(Path(path)) if path else None
+
+
+def read_scheduler_file(path: Path) -> str:
+    """Return the address in a file that a scheduler has written."""
+    if not path.is_file():
+        raise InputError(f"There is no scheduler file at {str(path)!r}.")
+    try:
+        return str(json.loads(path.read_text())["address"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{str(path)!r} is no scheduler file: {error!r}.") from None
 
 
 def is_address(text: str) -> bool:
@@ -142,12 +160,12 @@ def _check_client(client: Any) -> Any:
     return client
 
 
-def _connect(target: Any, name: str, timeout: float, **options: Any) -> Any:
+def _connect(target: Any, name: str, timeout: float) -> Any:
     from distributed import Client
 
     before = _get_current()
     try:
-        return Client(target, timeout=timeout, **options)
+        return Client(target, timeout=timeout, security=_find_security(target))
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         # Beside a timeout: an unknown protocol, a missing certificate, a broken file.
         # Some of these leave a client behind that is current and will never connect.
@@ -159,6 +177,16 @@ def _connect(target: Any, name: str, timeout: float, **options: Any) -> Any:
             "See whether it runs and whether this machine may reach it. A scheduler with "
             "certificates needs a client of its own: attach(Client(address, security=...))."
         ) from error
+
+
+def _find_security(address: Any) -> Any | None:
+    """Return the certificates for a scheduler of this process, which need not be given."""
+    from distributed import SpecCluster
+
+    for cluster in list(getattr(SpecCluster, "_instances", ())):
+        if cluster.status.name == "running" and cluster.scheduler_address == address:
+            return cluster.security
+    return None
 
 
 @cache

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from barrow.errors import ClusterError, InputError
 from barrow.model.site import Offer, Site
 from barrow.sites.machine import read_machine
+from barrow.sites.waiting import WaitingLine, describe_waiting
 from barrow.units import format_bytes, format_count, format_seconds
 
 FIRST_PAUSE_SECONDS = 0.02
@@ -114,6 +115,11 @@ class Cluster:
         return list(getattr(self._manager, "failures", ()))
 
     @property
+    def losses(self) -> list[str]:
+        """Why jobs were lost, a text for each, in order."""
+        return list(getattr(self._manager, "losses", ()))
+
+    @property
     def dashboard_link(self) -> str | None:
         """Address of Dask's dashboard, or none."""
         self._check_open()
@@ -132,8 +138,8 @@ class Cluster:
 
     @property
     def is_supervised(self) -> bool:
-        """Whether the workers are processes started here, replaced when one is lost."""
-        return getattr(self._manager, "exits", None) is not None
+        """Whether the workers were started from here, and are replaced when one is lost."""
+        return getattr(self._manager, "is_supervised", False) is True
 
     def scale(self, n: int) -> None:
         """Ask for ``n`` workers; :meth:`wait` tells when they are there."""
@@ -159,14 +165,27 @@ class Cluster:
         """
         self._check_open()
         start, pause = time.monotonic(), FIRST_PAUSE_SECONDS
-        while (came := len(self._ask_scheduler())) < n:
-            waited = time.monotonic() - start
-            if self.failures or waited >= timeout:
-                raise ClusterError(
-                    describe_wait(self._address, n, came, waited, failures=self.failures)
-                )
-            time.sleep(min(pause, timeout - waited))
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 1.2)
+        line = WaitingLine(quiet=getattr(self._manager, "is_quiet", False))
+        wanted = max(n, getattr(self._manager, "wanted", n))
+        try:
+            while (came := len(self._ask_scheduler())) < n:
+                waited = time.monotonic() - start
+                if self.failures or waited >= timeout:
+                    raise ClusterError(
+                        describe_wait(
+                            self._address,
+                            n,
+                            came,
+                            waited,
+                            failures=self.failures,
+                            queue=self._describe_queue(),
+                        )
+                    )
+                line.update(waited, describe_waiting(came, wanted, waited, self._describe_queue()))
+                time.sleep(min(pause, timeout - waited))
+                pause = min(LONGEST_PAUSE_SECONDS, pause * 1.2)
+        finally:
+            line.close()
         return self
 
     def site(self) -> Site:
@@ -274,6 +293,10 @@ class Cluster:
             return text
         return f'{text}<a href="{escape(link)}" target="_blank">{escape(link)}</a>'
 
+    def _describe_queue(self) -> str:
+        describe = getattr(self._manager, "describe_queue", None)
+        return "" if describe is None else str(describe())
+
     def _make_current(self) -> None:
         from distributed import Client
 
@@ -300,7 +323,7 @@ class Cluster:
 
     def _is_local(self, workers: tuple[WorkerInfo, ...]) -> bool:
         if self.is_supervised:
-            return True
+            return bool(self._manager.is_local)
         one_of_each_host = {worker.host: worker.address for worker in workers}
         if not one_of_each_host or not set(one_of_each_host) <= _list_own_hosts():
             return False
@@ -370,7 +393,13 @@ def describe_workers(workers: tuple[WorkerInfo, ...]) -> str:
 
 
 def describe_wait(
-    address: str, wanted: int, came: int, waited_seconds: float, *, failures: list[str]
+    address: str,
+    wanted: int,
+    came: int,
+    waited_seconds: float,
+    *,
+    failures: list[str],
+    queue: str = "",
 ) -> str:
     """Return what was waited for in vain, and what to try.
 
@@ -386,6 +415,12 @@ def describe_wait(
     ]
     if failures:
         lines += [*failures, "Mend what the worker complains about, then open a new cluster."]
+    elif queue:
+        lines += [
+            f"The queue says: {queue}.",
+            "Wait longer with timeout=..., choose another partition=, or ask for less memory=, "
+            "cores= or walltime=.",
+        ]
     else:
         lines.append("See whether more can start, wait longer with timeout=..., or ask for fewer.")
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path
 from barrow.sites.machine import read_machine
 from barrow.sites.scratch import Scratch, remove_abandoned
+from barrow.sites.security import make_credentials, write_credentials
 from barrow.units import format_bytes, parse_bytes
 
 SHARE_OF_AVAILABLE = 0.8
@@ -56,10 +57,13 @@ def start_local(
     remove_abandoned(Path(tempfile.gettempdir()))
     scratch = Scratch.create()
     try:
+        credentials = make_credentials()
+        write_credentials(credentials, scratch.path)
         processes = LocalProcesses(
             machine,
             *size,
             scratch=str(scratch.path),
+            credentials=credentials,
             search_path=search_path,
             resources=share_out(check_resources(resources), size[0]),
         )

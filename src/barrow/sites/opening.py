@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from barrow.errors import InputError
 from barrow.sites.attached import attach, find_address, find_live_client, is_address
 from barrow.sites.cluster import Cluster
 from barrow.sites.local import start_local
+from barrow.sites.slurm import SlurmOptions, start_slurm
 
 
 def open_cluster(
@@ -17,6 +19,7 @@ def open_cluster(
     threads: int | None = None,
     memory: str | int | None = None,
     resources: Mapping[str, float] | None = None,
+    **slurm: Any,
 ) -> Cluster:
     """Return a cluster that is ready.
 
@@ -31,8 +34,23 @@ def open_cluster(
         given. Workers that are already up cannot be changed.
     resources
         What this machine has for tasks that ask for it; one of each, if not given.
+    slurm
+        Fields of :class:`SlurmOptions`, for ``"slurm"`` only.
     """
-    sizes = {"workers": workers, "threads": threads, "memory": memory, "resources": resources}
+    sizes: dict[str, Any] = {
+        "workers": workers,
+        "threads": threads,
+        "memory": memory,
+        "resources": resources,
+    }
+    if where == "slurm":
+        return start_slurm(make_options(slurm, **sizes))
+    if slurm:
+        check_names(slurm)
+        raise InputError(
+            f"{', '.join(f'{name}=' for name in slurm)} can only be asked of SLURM: write "
+            "barrow.cluster('slurm', ...)."
+        )
     given = [f"{name}={value!r}" for name, value in sizes.items() if value is not None]
     if where is None and not given:
         # Somebody who asks for a size wants new workers.
@@ -41,7 +59,7 @@ def open_cluster(
         return start_local(workers, threads, memory, resources)
     if isinstance(where, str) and not is_address(where) and not os.path.isfile(where):
         raise InputError(
-            f"{where!r} is no place to run. Choose 'local', an address such as "
+            f"{where!r} is no place to run. Choose 'local', 'slurm', an address such as "
             "'tls://10.0.0.1:8786', the path of a scheduler file, a distributed.Client "
             "or a Dask cluster."
         )
@@ -51,3 +69,38 @@ def open_cluster(
             "Leave it out, or open 'local' for new workers."
         )
     return attach(where)
+
+
+def make_options(
+    given: Mapping[str, Any],
+    *,
+    workers: int | None = None,
+    threads: int | None = None,
+    memory: str | int | None = None,
+    resources: Mapping[str, float] | None = None,
+) -> SlurmOptions:
+    """Return what is asked of SLURM; a name that is not known is an error.
+
+    Examples
+    --------
+    >>> make_options({"jobs": 4, "walltime": "2h"}, memory="3GB").jobs
+    4
+    """
+    check_names(given)
+    for name, value, instead in (("workers", workers, "jobs"), ("threads", threads, "cores")):
+        if value is not None:
+            raise InputError(f"{name}={value!r} is not used for SLURM: write {instead}={value!r}.")
+    if resources is not None:
+        raise InputError(
+            f"resources={resources!r} cannot be lent to jobs: ask SLURM for them, for example "
+            "with sbatch=['--gres=gpu:1']."
+        )
+    return SlurmOptions(**given, memory=memory)
+
+
+def check_names(given: Mapping[str, Any]) -> None:
+    """Refuse options that do not exist."""
+    known = [field.name for field in fields(SlurmOptions)]
+    for name in given:
+        if name not in known:
+            raise TypeError(f"cluster() has no argument {name!r}. There are: {', '.join(known)}.")

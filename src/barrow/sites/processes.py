@@ -15,19 +15,19 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from typing import Any
 
-from distributed import Scheduler
 from distributed.core import Status
 from distributed.deploy.cluster import Cluster as DaskCluster
-from distributed.deploy.spec import ProcessInterface, SpecCluster
+from distributed.deploy.spec import ProcessInterface
 
 from barrow.errors import InputError
 from barrow.model.site import Machine
 from barrow.sites.cluster import WorkerExit
 from barrow.sites.environment import count_library_threads, make_environment
 from barrow.sites.guard import GUARD_SECONDS, GUARD_SHARE, held_bytes
+from barrow.sites.hosted import LOOPBACK, HostedCluster
+from barrow.sites.security import Credentials
 from barrow.units import format_bytes
 
 logger = logging.getLogger(__name__)
@@ -217,7 +217,7 @@ class WorkerProcess(ProcessInterface):
         logger.error(failure)
 
 
-class LocalProcesses(SpecCluster):
+class LocalProcesses(HostedCluster):
     """A scheduler in this process and workers in others, all on the loopback interface.
 
     Parameters
@@ -227,7 +227,9 @@ class LocalProcesses(SpecCluster):
     workers, threads, memory_bytes
         How many workers to start, and what each may use.
     scratch
-        Folder for what the workers spill.
+        Folder for what the workers spill, which also holds the credentials.
+    credentials
+        What client, scheduler and workers show each other.
     search_path
         Folders in which the workers look for modules.
     resources
@@ -242,53 +244,28 @@ class LocalProcesses(SpecCluster):
         memory_bytes: int,
         *,
         scratch: str,
+        credentials: Credentials,
         search_path: list[str],
         resources: Sequence[Mapping[str, float]] = (),
     ) -> None:
         self.exits: list[WorkerExit] = []
-        self.failures: list[str] = []
+        self.failures = []
         self._machine = machine
         self._threads = threads
         self._memory_bytes = memory_bytes
         self._scratch = scratch
         self._search_path = search_path
-        self._has_dashboard = False
         shares = [*resources, *({} for _ in range(len(resources), workers))]
         super().__init__(
+            host=LOOPBACK,
+            scratch=scratch,
+            credentials=credentials,
             workers={
                 self._new_worker_name(number): self._make_spec(workers, share)
                 for number, share in enumerate(shares)
             },
             worker=self._make_spec(workers),
-            scheduler={
-                "cls": Scheduler,
-                "options": {
-                    "host": "127.0.0.1",
-                    "port": 0,
-                    "protocol": "tcp",
-                    # Added when somebody asks for its address: loading it takes as long
-                    # as all the rest of the start.
-                    "dashboard": False,
-                    "dashboard_address": "127.0.0.1:0",
-                    "local_directory": scratch,
-                },
-            },
-            # Dask reports each lost worker here as well as in the exception that follows.
-            # The level is restored when the cluster closes.
-            silence_logs=logging.CRITICAL,
-            name="barrow",
         )
-
-    @property
-    def dashboard_link(self) -> str:
-        """Address of Dask's dashboard; empty if bokeh is not installed."""
-        if not self._has_dashboard:
-            if find_spec("bokeh") is None or self.status != Status.running:
-                return ""
-            import distributed.dashboard.scheduler  # noqa: F401
-
-            self.sync(self._add_dashboard)
-        return str(super().dashboard_link)
 
     @property
     def wanted(self) -> int:
@@ -320,9 +297,10 @@ class LocalProcesses(SpecCluster):
                     "nthreads": self._threads,
                     "memory_limit": self._memory_bytes,
                     "local_directory": self._scratch,
-                    "host": "127.0.0.1",
+                    "host": LOOPBACK,
                     "dashboard": False,
                     "resources": dict(resources or {}),
+                    "credentials": self._scratch,
                     "pythonpath": os.environ.get("PYTHONPATH"),
                 },
                 "environment": make_environment(
@@ -345,14 +323,6 @@ class LocalProcesses(SpecCluster):
         # Not the method of SpecCluster: it drops a worker that stays away for a while,
         # but here a supervisor brings it back.
         DaskCluster._update_worker_status(self, op, msg)
-
-    async def _add_dashboard(self) -> None:
-        from distributed.dashboard.scheduler import connect
-
-        scheduler: Any = self.scheduler
-        if not self._has_dashboard:
-            connect(scheduler.http_application, scheduler.http_server, scheduler)
-            self._has_dashboard = True
 
     async def _close(self) -> None:
         # All is over, so nothing has to be moved from worker to worker first.

@@ -1,8 +1,9 @@
 """Run one Dask worker until its client is done with it.
 
-Started by :mod:`barrow.sites.processes` as ``python -m barrow.sites.worker ADDRESS
-OPTIONS``. Standard input is a lifeline: the client holds the other end, so the
-worker learns of the client's end however that came about.
+Started as ``python -m barrow.sites.worker ADDRESS OPTIONS``. For
+:mod:`barrow.sites.processes` standard input is a lifeline: the client holds the other
+end, so the worker learns of the client's end however that came about. In a job of
+:mod:`barrow.sites.job_pool` the connection to the scheduler has to do.
 """
 
 import asyncio
@@ -12,11 +13,15 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from barrow.ownership import claim_process
+from barrow.sites.jobs import INTERRUPTED_CODE
+from barrow.sites.scratch import Scratch, remove_abandoned
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end; after it the process ends as it is."""
@@ -24,20 +29,41 @@ GRACE_SECONDS = 1.0
 
 def main(scheduler: str, text: str) -> int:
     """Serve the scheduler at an address; return the exit code of the process."""
-    lifeline = _take_lifeline()
-    _end_with_parent()
     options = json.loads(text)
+    is_job = options.pop("is_job", False)
+    lifeline = None if is_job else _take_lifeline()
     if options["nthreads"] == 1:
         claim_process()
     _restore_environment("PYTHONPATH", options.pop("pythonpath"))
-    return asyncio.run(serve(scheduler, options, lifeline))
+    if lifeline is not None:
+        _end_with_parent()
+        return asyncio.run(serve(scheduler, options, lifeline))
+    remove_abandoned(Path(tempfile.gettempdir()))
+    scratch = Scratch.create()
+    try:
+        return asyncio.run(serve(scheduler, {**options, "local_directory": str(scratch.path)}))
+    finally:
+        scratch.close()
 
 
-async def serve(scheduler: str, options: dict[str, Any], lifeline: int) -> int:
-    """Run a worker until a signal comes, the lifeline ends, or the scheduler is gone."""
+async def serve(scheduler: str, options: dict[str, Any], lifeline: int | None = None) -> int:
+    """Run a worker until a signal comes, the lifeline ends, or the scheduler is gone.
+
+    In a job, which has no lifeline, there is one more signal: ``SIGUSR1`` says that the
+    job soon has to end, so the worker takes no more tasks and leaves when it is done.
+    """
+    from distributed.comm.addressing import get_address_host
+    from distributed.utils import get_ip
     from distributed.worker import Worker
 
+    from barrow.sites.security import read_security
+
     _silence_logs()
+    security = read_security(options.pop("credentials"))
+    patience = options.pop("hand_over_seconds", 0.0)
+    if lifeline is None:
+        # The address by which the scheduler is reached, and no other.
+        options["host"] = get_ip(get_address_host(scheduler))
     loop = asyncio.get_running_loop()
     ending: asyncio.Future[int] = loop.create_future()
 
@@ -47,17 +73,43 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, end, 128 + number)
-    watcher = threading.Thread(target=_watch, args=(lifeline, loop, end), daemon=True)
-    watcher.start()
+    asked = asyncio.Event()
+    if lifeline is None:
+        # Before the scheduler knows the worker: without it the signal would end the process.
+        loop.add_signal_handler(signal.SIGUSR1, asked.set)
+    else:
+        threading.Thread(target=_watch, args=(lifeline, loop, end), daemon=True).start()
 
     pid = os.getpid()
-    worker = await Worker(scheduler, startup_information={"pid": lambda _: pid}, **options)
+    worker = await Worker(
+        scheduler,
+        security=security,
+        protocol="tls",
+        # Pages about its state, without encryption: for this machine only.
+        dashboard_address="127.0.0.1:0",
+        startup_information={"pid": lambda _: pid},
+        **options,
+    )
+    leaving = asyncio.ensure_future(hand_over(worker, patience, asked, end))
     finished = asyncio.ensure_future(worker.finished())
     finished.add_done_callback(lambda _: end(0))
     code = await ending
+    leaving.cancel()
     threading.Thread(target=_exit_after, args=(GRACE_SECONDS, code), daemon=True).start()
     await worker.close(timeout=GRACE_SECONDS, executor_wait=False, reason="barrow-close")
     return code
+
+
+async def hand_over(worker: Any, seconds: float, asked: asyncio.Event, end: Any) -> None:
+    """When asked, take no more tasks, wait until those in hand are done, and end."""
+    from distributed.core import Status
+
+    await asked.wait()
+    worker.status = Status.closing_gracefully
+    last = time.monotonic() + seconds
+    while worker.state.executing and time.monotonic() < last:
+        await asyncio.sleep(0.1)
+    end(INTERRUPTED_CODE if worker.state.executing else 0)
 
 
 def _watch(lifeline: int, loop: asyncio.AbstractEventLoop, end: Any) -> None:

@@ -1,0 +1,359 @@
+"""Keep the workers of a SLURM cluster running, for a scheduler in this process.
+
+Each worker is a job. A supervisor looks at the queue, says why a job was lost, and
+asks for another one, within a bound. Importing this module imports Dask.
+"""
+
+import asyncio
+import json
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from distributed.core import Status
+from distributed.deploy.cluster import Cluster as DaskCluster
+
+from barrow.errors import ClusterError
+from barrow.sites.hosted import HostedCluster
+from barrow.sites.jobs import JobRequest, Slurm, explain_end, read_log, write_script
+from barrow.sites.security import Credentials
+from barrow.sites.waiting import JobState, describe_queue
+from barrow.units import format_count, format_seconds
+
+MOST_HANDOVERS = 1000
+AT_ONCE = 8
+"""Commands that are run side by side."""
+QUICK_PAUSE_SECONDS = 0.5
+LONG_PAUSE_SECONDS = 10.0
+"""How often the queue is looked at when something is going on, and when all is well."""
+LINGER_SECONDS = 15.0
+"""A job without a worker that does not end by then is cancelled."""
+CLOSE_SECONDS = 8.0
+DEATH_SECONDS = 30.0
+"""A worker that does not find its scheduler for so long ends its job."""
+
+
+@dataclass
+class Job:
+    """One job of this cluster, from its submission to its end."""
+
+    id: int
+    worker: str
+    """Name of its worker."""
+    state: str = "PENDING"
+    reason: str = ""
+    left_seconds: float = inf
+    """Until its walltime is over."""
+    has_come: bool = False
+    """Whether its worker has reached the scheduler."""
+    is_leaving: bool = False
+    """Whether it was asked to end."""
+    lost_seconds: float | None = None
+    """When its worker was lost."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it counts among those that are wanted."""
+        is_ending = self.state in ("COMPLETING", "STOPPED")
+        return not self.is_leaving and self.lost_seconds is None and not is_ending
+
+
+class JobPool(HostedCluster):
+    """A scheduler in this process and workers in jobs.
+
+    Parameters
+    ----------
+    request
+        What each job asks for.
+    slurm
+        The commands.
+    jobs
+        How many jobs there should be.
+    host
+        Address of this machine that the jobs can reach.
+    environment
+        Variables to set in each job.
+    pythonpath
+        What programs started by a task find in their environment.
+    timeout
+        Seconds after which tasks that wait without any worker fail.
+    death_seconds
+        How long a worker that does not find its scheduler waits before its job ends.
+    is_quiet
+        Whether nothing is said while workers are waited for.
+    """
+
+    is_local = False
+
+    def __init__(
+        self,
+        request: JobRequest,
+        slurm: Slurm,
+        jobs: int,
+        *,
+        host: str,
+        credentials: Credentials,
+        environment: Mapping[str, str],
+        pythonpath: str | None,
+        timeout: float,
+        death_seconds: float = DEATH_SECONDS,
+        is_quiet: bool = False,
+    ) -> None:
+        self.failures = []
+        self.losses: list[str] = []
+        """Why jobs were lost, a text for each."""
+        self.wanted = jobs
+        self.is_quiet = is_quiet
+        self._request = request
+        self._slurm = slurm
+        self._environment = environment
+        self._timeout = timeout
+        self._options = {
+            "is_job": True,
+            "nthreads": request.cores,
+            "memory_limit": request.memory_bytes,
+            "credentials": str(request.folder),
+            "dashboard": False,
+            "death_timeout": death_seconds,
+            "hand_over_seconds": 0.8 * choose_margin(request.walltime_seconds),
+            "pythonpath": pythonpath,
+        }
+        self._jobs: dict[int, Job] = {}
+        self._count = self._n_lost = self._n_failed = self._n_handed_over = 0
+        self._alone_since: float | None = None
+        super().__init__(host=host, scratch=str(request.folder), credentials=credentials)
+        try:
+            self.sync(self._begin)
+        except BaseException:
+            self.close(timeout=CLOSE_SECONDS)
+            raise
+
+    def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
+        """Ask for this many jobs; what went wrong before is forgotten."""
+        del memory, cores
+        self.wanted = n
+        self.failures.clear()
+        self._n_lost = self._n_failed = 0
+        self.loop.add_callback(self._changed.set)  # type: ignore[union-attr]
+
+    def describe_queue(self) -> str:
+        """Return in a few words what the queue says about jobs without a worker."""
+        waiting = [job for job in list(self._jobs.values()) if job.is_live and not job.has_come]
+        return describe_queue(JobState(job.state, job.reason) for job in waiting)
+
+    async def _begin(self) -> None:
+        self._changed = asyncio.Event()
+        self._supervisor: asyncio.Task[None] | None = None
+        # One first: if it is rejected, the others would be as well.
+        await self._submit()
+        self._supervisor = asyncio.create_task(self._supervise())
+
+    async def _submit(self) -> None:
+        self._count += 1
+        name = str(self._count)
+        options = json.dumps({**self._options, "name": name})
+        scheduler: Any = self.scheduler
+        command = [sys.executable, "-P", "-m", "barrow.sites.worker", scheduler.address, options]
+        number = await self._slurm.submit(write_script(self._request, command, self._environment))
+        self._jobs[number] = Job(number, name)
+
+    async def _supervise(self) -> None:
+        while True:
+            await self._look()
+            try:
+                await asyncio.wait_for(self._changed.wait(), self._choose_pause())
+            except TimeoutError:
+                pass
+            self._changed.clear()
+
+    def _choose_pause(self) -> float:
+        jobs = self._jobs.values()
+        is_restless = any(job.is_leaving or not job.is_live or not job.has_come for job in jobs)
+        if is_restless or self.failures:
+            return QUICK_PAUSE_SECONDS
+        margin = choose_margin(self._request.walltime_seconds)
+        soonest = min((job.left_seconds - margin for job in jobs), default=inf)
+        return max(QUICK_PAUSE_SECONDS, min(LONG_PAUSE_SECONDS, soonest))
+
+    async def _look(self) -> None:
+        """See what has become of the jobs, and do something about it."""
+        queue = await self._slurm.list_jobs(self._request.name)
+        if queue is not None:
+            for job in list(self._jobs.values()):
+                if job.id not in queue:
+                    await self._note_end(job)
+                    continue
+                job.state, job.reason, job.left_seconds = queue[job.id]
+                margin = choose_margin(self._request.walltime_seconds)
+                if job.state == "RUNNING" and job.left_seconds < margin:
+                    await self._hand_over(job)
+            await self._cancel_lingering()
+            await self._correct_number()
+        self._fail_tasks_that_wait()
+
+    async def _note_end(self, job: Job) -> None:
+        del self._jobs[job.id]
+        ended = await self._slurm.find_end(job.id)
+        if job.is_leaving and not ended.code and ended.signal in (0, signal.SIGTERM):
+            return
+        log = read_log(self._request.log_path(job.id))
+        memory_bytes = self._request.memory_bytes
+        self.losses.append(explain_end(job.id, ended, log, memory_bytes=memory_bytes))
+        self._n_lost += 1
+        self._n_failed = 0 if job.has_come else self._n_failed + 1
+        if self._n_failed >= max(3, self.wanted) or self._n_lost > count_most_lost(self.wanted):
+            self._give_up(f"{format_count(self._n_lost, 'job')} ended too soon.")
+
+    async def _hand_over(self, job: Job) -> None:
+        """Let a job end whose time is nearly over, and have another in its place."""
+        if job.is_leaving or not job.has_come:
+            return
+        self._n_handed_over += 1
+        if self._n_handed_over > MOST_HANDOVERS:
+            self._give_up(f"Jobs were replaced {MOST_HANDOVERS} times at the end of their time.")
+            return
+        job.is_leaving = True
+        await self._slurm.signal(job.id, "USR1")
+
+    async def _cancel_lingering(self) -> None:
+        now = time.monotonic()
+        lingering = [
+            job.id
+            for job in self._jobs.values()
+            if job.lost_seconds is not None and now - job.lost_seconds > LINGER_SECONDS
+        ]
+        await self._slurm.cancel(lingering)
+
+    async def _correct_number(self) -> None:
+        live = [job for job in self._jobs.values() if job.is_live]
+        missing = self.wanted - len(live)
+        # Of some it is not known yet why they are lost.
+        n_lost = self._n_lost + sum(job.lost_seconds is not None for job in self._jobs.values())
+        may_submit = not self.failures and n_lost <= count_most_lost(self.wanted)
+        if missing > 0 and may_submit:
+            # Few at a time: what the first ones meet decides about the others.
+            answers = await asyncio.gather(
+                *(self._submit() for _ in range(min(missing, AT_ONCE))), return_exceptions=True
+            )
+            for answer in answers:
+                if isinstance(answer, ClusterError):
+                    self._give_up(str(answer))
+                    break
+            if missing > AT_ONCE:
+                self._changed.set()
+        elif missing < 0:
+            # First those whose worker has not come yet.
+            surplus = sorted(live, key=lambda job: (job.has_come, -job.id))[:-missing]
+            for job in surplus:
+                job.is_leaving = True
+            waiting = [job.id for job in surplus if not job.has_come]
+            await self._slurm.cancel(waiting)
+            for job in surplus:
+                if job.has_come:
+                    await self._slurm.signal(job.id, "USR1")
+
+    def _give_up(self, what: str) -> None:
+        if not self.failures:
+            last = self.losses[-1:]
+            self.failures.append("\n".join([f"{what} No more jobs are asked for.", *last]))
+
+    def _fail_tasks_that_wait(self) -> None:
+        """End the waiting of tasks for which no worker will come, or has not come for long."""
+        scheduler: Any = self.scheduler
+        waiting = [*scheduler.unrunnable, *scheduler.queued]
+        if scheduler.workers or not waiting:
+            self._alone_since = None
+            return
+        now = time.monotonic()
+        self._alone_since = self._alone_since or now
+        is_over = bool(self.failures) and not any(job.is_live for job in self._jobs.values())
+        if not is_over and now - self._alone_since < self._timeout:
+            return
+        error = pickle.dumps(ClusterError(self._explain_loneliness(now - self._alone_since)))
+        stimulus = f"barrow-no-workers-{time.time()}"
+        recommendations: dict[Any, Any] = {}
+        for task in waiting:
+            made = scheduler.transition(
+                task.key, "erred", exception=error, cause=task.key, stimulus_id=stimulus
+            )
+            recommendations.update(made)
+        scheduler.transitions(recommendations, stimulus_id=stimulus)
+
+    def _explain_loneliness(self, seconds: float) -> str:
+        if self.failures:
+            return "\n".join(["All workers are gone.", *self.failures])
+        queue = self.describe_queue() or "there is no job of this cluster"
+        lost = self.losses[-1:]
+        return "\n".join(
+            [
+                f"There has been no worker for {format_seconds(seconds)}. The queue says: {queue}.",
+                *lost,
+                "Wait longer with timeout=..., or ask for less memory=, cores= or walltime=.",
+            ]
+        )
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        if op == "add":
+            for worker in msg["workers"].values():
+                for job in self._jobs.values():
+                    if job.worker == worker["name"]:
+                        job.has_come = True
+                        self._n_failed = 0
+        else:
+            gone = self.scheduler_info["workers"].get(msg, {}).get("name")
+            for job in self._jobs.values():
+                if job.worker == gone and not job.is_leaving:
+                    job.lost_seconds = time.monotonic()
+        self._changed.set()
+        # Not the method of SpecCluster: it knows nothing of these workers.
+        DaskCluster._update_worker_status(self, op, msg)
+
+    async def _close(self) -> None:
+        if self.status == Status.running and hasattr(self, "_changed"):
+            if self._supervisor is not None:
+                self._supervisor.cancel()
+                await asyncio.wait({self._supervisor})
+            # Jobs that wait go first, or they would start in the room the others leave.
+            await self._slurm.cancel([job.id for job in self._jobs.values() if not job.has_come])
+            await self._slurm.cancel(list(self._jobs))
+            # Before the scheduler goes, so that it hears their goodbye.
+            await self._wait_until_gone()
+        await super()._close()
+
+    async def _wait_until_gone(self) -> None:
+        last = time.monotonic() + CLOSE_SECONDS
+        while self._jobs and time.monotonic() < last:
+            queue = await self._slurm.list_jobs(self._request.name)
+            if queue is not None and not queue:
+                self._jobs.clear()
+                return
+            await asyncio.sleep(0.2)
+
+
+def choose_margin(walltime_seconds: float | None) -> float:
+    """Return how long before its end a job is asked to hand over.
+
+    Examples
+    --------
+    >>> choose_margin(3600), choose_margin(86400), choose_margin(60)
+    (360.0, 600.0, 20.0)
+    """
+    return min(600.0, max(20.0, 0.1 * (walltime_seconds or inf)))
+
+
+def count_most_lost(wanted: int) -> int:
+    """Return how many jobs may be lost before no more are asked for.
+
+    A chunk that kills its worker costs three of them before it is split.
+
+    Examples
+    --------
+    >>> count_most_lost(1), count_most_lost(8)
+    (13, 34)
+    """
+    return 3 * wanted + 10
