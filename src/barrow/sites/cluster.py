@@ -210,7 +210,7 @@ class Cluster:
             limit_bytes=min(limits, default=0),
             is_local=is_local,
             address=self._address,
-            is_own=self.is_supervised,
+            is_own=self.is_supervised and is_local,
             crew={
                 worker.address: Offer(
                     worker.threads,
