@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, run
+    from barrow.fields import ephys as ephys
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -29,10 +30,14 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
+_FIELDS = ("ephys",)
+
 __all__ = ["open", "map", "reduce", "plan", "run", "cluster", "Step", "Source", "Plan", "Run"]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FIELDS:
+        return importlib.import_module(f"barrow.fields.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'barrow' has no attribute {name!r}")
@@ -41,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_FIELDS, "__version__"]

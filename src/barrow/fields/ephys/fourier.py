@@ -75,6 +75,9 @@ def mtmfft(
         if not length:
             answer[which, ..., channels] = np.nan
             continue
+        if demean_taper:
+            # What is left at 0 Hz is rounding; Granger causality looks at its logarithm.
+            signals = signals.astype(np.float64)
         signals = detrend(signals, polyremoval)
         scale = np.sqrt(2) / (n_fft if ft_compat else np.sqrt(length * n_fft))
         windows = (taper.windows(length, n_fft) * scale).astype(signals.dtype)
