@@ -19,6 +19,16 @@ from barrow.fields.ephys.data import (
     SpikeData,
     TimeLockData,
 )
+from barrow.fields.ephys.exchanging import (
+    from_mne,
+    from_neo,
+    from_nwb,
+    from_xarray,
+    to_mne,
+    to_neo,
+    to_nwb,
+)
+from barrow.fields.ephys.files import load, save
 from barrow.fields.ephys.settings import StructDict, get_defaults
 
 __all__ = [
@@ -30,9 +40,18 @@ __all__ = [
     "TimeLockData",
     "connectivityanalysis",
     "freqanalysis",
+    "from_mne",
+    "from_neo",
+    "from_nwb",
+    "from_xarray",
     "get_defaults",
+    "load",
     "preprocessing",
     "resampledata",
+    "save",
     "synthdata",
     "timelockanalysis",
+    "to_mne",
+    "to_neo",
+    "to_nwb",
 ]

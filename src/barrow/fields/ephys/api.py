@@ -1,6 +1,8 @@
 """The calls: frequency analysis, filters, connectivity, averages; named as in FieldTrip."""
 
-from typing import Any
+import os
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from barrow.fields.ephys.data import (
     TimeLockData,
     TrialData,
 )
+from barrow.fields.ephys.files import describe_store
 from barrow.fields.ephys.filters import HILBERT, choose_filter, preprocess
 from barrow.fields.ephys.frequencies import as_slice, choose_foi, choose_padding, match_bins
 from barrow.fields.ephys.granger import causality
@@ -23,6 +26,8 @@ from barrow.fields.ephys.selecting import pick
 from barrow.fields.ephys.settings import takes_cfg
 from barrow.fields.ephys.spectra import Analysis, Trialing, check_polyremoval, choose_spectra
 from barrow.fields.ephys.tapers import choose_taper
+
+Kind = TypeVar("Kind", bound=TrialData)
 
 CONNECTIVITY = ("coh", "csd", "ppc", "corr", "granger")
 
@@ -115,6 +120,8 @@ def freqanalysis(
     """
     settings = {key: value for key, value in locals().items() if key not in _NOT_SETTINGS}
     data = _choose(data, select, AnalogData)
+    if to is not None and not keeptrials:
+        raise InputError("to= is for each trial: an average over trials is small. Use save().")
     asked = {k: v for k, v in settings.items() if k not in ("keeptrials", "chan_per_worker")}
     asked = {k: v for k, v in asked.items() if k not in ("parallel", "select")}
     analysis = choose_spectra(_describe(data), **asked)
@@ -142,7 +149,7 @@ def freqanalysis(
     )
     made.info |= info
     made.inherit(data, "freqanalysis", settings)
-    return made
+    return _place(made, to if keeptrials else None)
 
 
 @takes_cfg
@@ -240,7 +247,7 @@ def preprocessing(
     means = Means(parallel, chan_per_worker, to, memory, cluster, quiet)
     made = _analog(data, analysis, means)
     made.inherit(data, "preprocessing", settings)
-    return made
+    return _place(made, to)
 
 
 @takes_cfg
@@ -315,7 +322,7 @@ def resampledata(
     )
     made = _analog(data, analysis, Means(parallel, chan_per_worker, to, memory, cluster, quiet))
     made.inherit(data, "resampledata", settings)
-    return made
+    return _place(made, to)
 
 
 @takes_cfg
@@ -490,6 +497,13 @@ def _wrap(kind: Any, values: Any, samplerate: float, **described: Any) -> Any:
     made = kind(values, samplerate, **described)
     # A store without a place of its own goes with the array that barrow returned.
     made._kept = values
+    return made
+
+
+def _place(made: Kind, to: Any) -> Kind:
+    """Let a store say what its values mean, so that it can be loaded."""
+    if to is not None:
+        describe_store(made, Path(os.fspath(to)))
     return made
 
 

@@ -16,6 +16,9 @@ from barrow.errors import InputError
 from barrow.fields.ephys.averages import Total
 from barrow.fields.ephys.data import TrialData
 from barrow.fields.ephys.spectra import Analysis
+from barrow.model.source import Reader, Source
+from barrow.shared import Ranges
+from barrow.sources.identity import identify_text
 
 # Work on so little is over before it could be planned.
 TINY_BYTES = 2**18
@@ -130,16 +133,36 @@ def generate(
     make: Callable[..., np.ndarray], count: int, settings: Mapping[str, Any], means: Means
 ) -> Any:
     """Return trials made by a function of their numbers: trial × time × channel."""
-    numbers = np.arange(count, dtype=np.int64)
-    if means.to is None and make(numbers[:1], **settings).nbytes * count <= TINY_BYTES:
-        return make(numbers, **settings)
+    first = make(np.zeros(1, np.int64), **settings)[0]
+    if means.to is None and first.nbytes * count <= TINY_BYTES:
+        return make(np.arange(count), **settings)
+    lengths = {"trial": count, "time": first.shape[0], "channel": first.shape[1]}
     return api.map(
-        make,
-        api.open(numbers, name="number", dims=("trial",)),
+        _keep,
+        Source("made", lengths, first.dtype, MadeReader(make, dict(settings))),
+        whole=("time", "channel"),
         to=means.to,
         memory=means.memory,
         cluster=means.where,
         name=make.__name__.strip("_"),
         quiet=means.quiet,
-        kwargs=settings,
     )
+
+
+@dataclass(frozen=True)
+class MadeReader(Reader):
+    """Trials that are made when they are read."""
+
+    make: Callable[..., np.ndarray]
+    settings: dict[str, Any]
+
+    def __call__(self, ranges: Ranges) -> np.ndarray:
+        (first, last), (low, high), (left, right) = ranges
+        return self.make(np.arange(first, last), **self.settings)[:, low:high, left:right]
+
+    def identity(self) -> str | None:
+        return identify_text(self.make.__name__, sorted(self.settings.items()))
+
+
+def _keep(trials: np.ndarray) -> np.ndarray:
+    return trials
