@@ -21,7 +21,7 @@ def work_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-class _Size(click.ParamType):
+class Size(click.ParamType):
     name = "size"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
@@ -138,7 +138,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         help="What the halo holds beyond the edge: reflect, mirror, nearest, a number, or none.",
     ),
     click.option("--kwargs", type=_Kwargs(), help="Arguments of the function, as JSON."),
-    click.option("--memory", type=_Size(), help="Most memory the run may use, for example 4GB."),
+    click.option("--memory", type=Size(), help="Most memory the run may use, for example 4GB."),
     click.option(
         "--on-error",
         type=click.Choice(("stop", "skip")),

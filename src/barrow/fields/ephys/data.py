@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from barrow.errors import InputError
+from barrow.fields.ephys.averages import Total
 from barrow.fields.ephys.selecting import cut_latency, find_window, pick
 from barrow.fields.ephys.settings import StructDict, plain
 from barrow.fields.ephys.stored import LazyArray, cut_trials, open_array
@@ -336,6 +337,17 @@ class TrialData:
         """Return all trials in memory as trial × time × rest; zeros behind shorter ones."""
         source = self.source()
         return source.read(source.everything)
+
+    def average(self) -> Self:
+        """Return the mean over trials, as an object with one trial; NaN is left out."""
+        if not self.is_equal:
+            raise InputError("Trials of different lengths have no mean: selectdata(latency=...).")
+        total = Total.of(self.read_trial(0)[None])
+        for number in range(1, len(self._rows)):
+            total = total + Total.of(self.read_trial(number)[None])
+        made = self._like(total.mean().astype(self.dtype))
+        made._offsets = self._offsets.mean(keepdims=True)
+        return made
 
     def _copied(self) -> Self:
         made = self._like(list(self.trials))

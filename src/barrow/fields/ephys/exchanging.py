@@ -88,13 +88,16 @@ def to_nwb(data: AnalogData, path: Any, name: str = "recording") -> None:
 
     import pynwb
 
-    file = pynwb.NWBFile("recording", "barrow", datetime.now(UTC))
-    rate = data.samplerate
-    series = pynwb.TimeSeries(
-        name, np.asarray(data.data), unit=str(data.info.get("unit", "V")), rate=rate
+    file = pynwb.NWBFile(
+        session_description="recording",
+        identifier="barrow",
+        session_start_time=datetime.now(UTC),
     )
+    rate = data.samplerate
+    unit = str(data.info.get("unit", "V"))
+    series = pynwb.TimeSeries(name=name, data=np.asarray(data.data), unit=unit, rate=rate)
     file.add_acquisition(series)
-    file.add_trial_column("offset", "time of the first sample, in seconds")
+    file.add_trial_column(name="offset", description="time of the first sample, in seconds")
     stops = np.cumsum(data.lengths) / rate
     starts = stops - data.lengths / rate
     for start, stop, offset in zip(starts, stops, data.offsets / rate, strict=True):
