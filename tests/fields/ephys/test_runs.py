@@ -5,6 +5,7 @@ import pytest
 
 from barrow import ephys
 from barrow.errors import InputError
+from barrow.fields.ephys import computing
 from barrow.fields.ephys.connecting import cross_spectra
 from barrow.fields.ephys.filters import Filter, preprocess
 from barrow.fields.ephys.fourier import mtmfft
@@ -13,9 +14,16 @@ from barrow.fields.ephys.stored import LazyArray
 RATE = 500.0
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_tiny(monkeypatch):
+    """Plan what would otherwise be over at once."""
+    monkeypatch.setattr(computing, "TINY_BYTES", 0)
+    monkeypatch.setattr(computing, "QUICK_BYTES", 0)
+
+
 @pytest.fixture(scope="module")
 def large():
-    """Enough data to be planned: 200 trials, 1.2 MB."""
+    """Two hundred trials, 1.2 MB."""
     values = np.random.default_rng(0).normal(size=(200, 250, 6)).astype("f4")
     return ephys.AnalogData(values, RATE)
 

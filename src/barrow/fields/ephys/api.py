@@ -243,6 +243,7 @@ def preprocessing(
         data.lengths,
         data.offsets,
         beside="lengths",
+        is_quick=True,
     )
     means = Means(parallel, chan_per_worker, to, memory, cluster, quiet)
     made = _analog(data, analysis, means)
@@ -319,6 +320,7 @@ def resampledata(
         np.array([count_samples(int(n), data.samplerate, resamplefs) for n in data.lengths]),
         np.ceil(data.offsets * factor),
         beside="lengths",
+        is_quick=True,
     )
     made = _analog(data, analysis, Means(parallel, chan_per_worker, to, memory, cluster, quiet))
     made.inherit(data, "resampledata", settings)
@@ -443,6 +445,7 @@ def timelockanalysis(
         data.samplerate,
         data.lengths,
         data.offsets,
+        is_quick=True,
     )
     found: Moments = add_up(data, analysis, Moments.of, means)
     made = object.__new__(TimeLockData)

@@ -20,8 +20,9 @@ from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.identity import identify_text
 
-# Work on so little is over before it could be planned.
+# Work on so little is over before it could be planned; on more if it is quick work.
 TINY_BYTES = 2**18
+QUICK_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Means:
 def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
     """Return the answer for all trials in one array: trial × what the function returns."""
     sources = _open(data, analysis)
-    if data.nbytes <= TINY_BYTES and means.to is None:
+    if _is_tiny(data, analysis) and means.to is None:
         blocks = [source.read(source.everything) for source in sources]
         return analysis.func(*blocks, **analysis.settings)
     plan = api.plan(
@@ -73,7 +74,7 @@ def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
 def add_up(data: TrialData, analysis: Analysis, func: Callable[..., Any], means: Means) -> Any:
     """Return what a function says about all trials, added up; only trials are cut."""
     sources = _open(data, analysis)
-    if data.nbytes <= TINY_BYTES:
+    if _is_tiny(data, analysis):
         blocks = [source.read(source.everything) for source in sources]
         return func(*blocks, **analysis.settings)
     dims = {dim for source in sources for dim in source.dims}
@@ -98,6 +99,12 @@ class Averaged:
 
     def __call__(self, *blocks: np.ndarray, **settings: Any) -> Total:
         return Total.of(self.func(*blocks, **settings))
+
+
+def _is_tiny(data: TrialData, analysis: Analysis) -> bool:
+    padded = len(data.trials) * int(data.lengths.max(initial=0)) * int(np.prod(data.rest_shape))
+    most = QUICK_BYTES if analysis.is_quick else TINY_BYTES
+    return padded * data.dtype.itemsize <= most
 
 
 def _open(data: TrialData, analysis: Analysis) -> list[Any]:

@@ -303,9 +303,11 @@ class TrialData:
             return self._array
         if not self._is_cube and is_whole and int(self.lengths.sum()) == self._array.shape[0]:
             return self._array
-        if isinstance(self._array, np.ndarray) and is_whole and self.is_equal:
-            cube = self.source().read(self.source().everything)
-            return cube.reshape(-1, *cube.shape[2:])
+        if self._is_cube and is_whole and isinstance(self._array, np.ndarray):
+            trials, samples = self._array.shape[:2]
+            everything = [[number, 0, samples] for number in range(trials)]
+            if np.array_equal(self._rows, everything):
+                return self._array.reshape(-1, *self._array.shape[2:])
         return Stacked(self)
 
     def read_trial(self, number: int) -> np.ndarray:
@@ -334,9 +336,9 @@ class TrialData:
         )
 
     def cube(self) -> np.ndarray:
-        """Return all trials in memory as trial × time × rest; zeros behind shorter ones."""
+        """Return a copy of all trials as trial × time × rest; zeros behind shorter ones."""
         source = self.source()
-        return source.read(source.everything)
+        return np.array(source.read(source.everything))
 
     def average(self) -> Self:
         """Return the mean over trials, as an object with one trial; NaN is left out."""
