@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, resume, run
+    from barrow.fields import ephys as ephys
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -30,6 +31,8 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
+_FIELDS = ("ephys",)
+
 __all__ = [
     "open",
     "map",
@@ -46,6 +49,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FIELDS:
+        return importlib.import_module(f"barrow.fields.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'barrow' has no attribute {name!r}")
@@ -54,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_FIELDS, "__version__"]

@@ -1,0 +1,57 @@
+"""Electrophysiology: spectra, filters and connectivity of trials × channels.
+
+The calls, their arguments and their numbers are those of Syncopy and FieldTrip. Data may
+be larger than memory; the work is cut over trials and channels as barrow plans it.
+"""
+
+from barrow.fields.ephys import synthdata
+from barrow.fields.ephys.api import (
+    connectivityanalysis,
+    freqanalysis,
+    preprocessing,
+    resampledata,
+    timelockanalysis,
+)
+from barrow.fields.ephys.data import (
+    AnalogData,
+    CrossSpectralData,
+    SpectralData,
+    SpikeData,
+    TimeLockData,
+)
+from barrow.fields.ephys.exchanging import (
+    from_mne,
+    from_neo,
+    from_nwb,
+    from_xarray,
+    to_mne,
+    to_neo,
+    to_nwb,
+)
+from barrow.fields.ephys.files import load, save
+from barrow.fields.ephys.settings import StructDict, get_defaults
+
+__all__ = [
+    "AnalogData",
+    "CrossSpectralData",
+    "SpectralData",
+    "SpikeData",
+    "StructDict",
+    "TimeLockData",
+    "connectivityanalysis",
+    "freqanalysis",
+    "from_mne",
+    "from_neo",
+    "from_nwb",
+    "from_xarray",
+    "get_defaults",
+    "load",
+    "preprocessing",
+    "resampledata",
+    "save",
+    "synthdata",
+    "timelockanalysis",
+    "to_mne",
+    "to_neo",
+    "to_nwb",
+]

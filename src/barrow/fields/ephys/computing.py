@@ -1,0 +1,175 @@
+"""Run array functions over trials: the only place here that calls barrow.
+
+Little data are worked on at once; all else is measured, planned and cut over trials
+and channels by barrow.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from barrow import api
+from barrow.errors import InputError
+from barrow.fields.ephys.averages import Total
+from barrow.fields.ephys.data import TrialData
+from barrow.fields.ephys.spectra import Analysis
+from barrow.model.source import Reader, Source
+from barrow.shared import Ranges
+from barrow.sources.identity import identify_text
+
+# Work on so little is over before it could be planned; on more if it is quick work.
+TINY_BYTES = 2**18
+QUICK_BYTES = 2**22
+
+
+@dataclass(frozen=True)
+class Means:
+    """Where and how to compute."""
+
+    parallel: bool | None = None
+    """False for one core; otherwise a Dask client that is alive is used, and without one barrow
+    decides by measurement."""
+    chan_per_worker: int | None = None
+    to: Any = None
+    memory: Any = None
+    cluster: Any = None
+    quiet: bool = False
+
+    @property
+    def where(self) -> Any:
+        """What barrow calls ``cluster``."""
+        if self.parallel not in (None, True, False):
+            raise InputError(f"parallel={self.parallel!r}: use True, False or None.")
+        return False if self.parallel is False else self.cluster
+
+
+def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
+    """Return the answer for all trials in one array: trial × what the function returns."""
+    sources = _open(data, analysis)
+    if _is_tiny(data, analysis) and means.to is None:
+        blocks = [source.read(source.everything) for source in sources]
+        return analysis.func(*blocks, **analysis.settings)
+    plan = api.plan(
+        analysis.func,
+        *sources,
+        whole=[dim for dim in ("time", "fact") if any(dim in s.dims for s in sources)],
+        to=means.to,
+        memory=means.memory,
+        cluster=means.where,
+        name=analysis.name,
+        quiet=means.quiet,
+        kwargs=analysis.settings,
+    )
+    if means.chan_per_worker is not None:
+        if means.chan_per_worker < 1:
+            raise InputError(f"chan_per_worker={means.chan_per_worker!r}: use 1 or more.")
+        if "channel" in plan.cuttable:
+            plan = plan.with_chunks(channel=means.chan_per_worker)
+    return api.run(plan).result
+
+
+def add_up(data: TrialData, analysis: Analysis, func: Callable[..., Any], means: Means) -> Any:
+    """Return what a function says about all trials, added up; only trials are cut."""
+    sources = _open(data, analysis)
+    if _is_tiny(data, analysis):
+        blocks = [source.read(source.everything) for source in sources]
+        return func(*blocks, **analysis.settings)
+    dims = {dim for source in sources for dim in source.dims}
+    return api.reduce(
+        func,
+        *sources,
+        whole=sorted(dims - {"trial"}),
+        memory=means.memory,
+        cluster=means.where,
+        name=analysis.name,
+        quiet=means.quiet,
+        kwargs=analysis.settings,
+    )
+
+
+class Averaged:
+    """An array function that adds its answers up over trials."""
+
+    def __init__(self, func: Callable[..., np.ndarray]) -> None:
+        self.func = func
+        self.__name__ = getattr(func, "__name__", "func")
+
+    def __call__(self, *blocks: np.ndarray, **settings: Any) -> Total:
+        return Total.of(self.func(*blocks, **settings))
+
+
+def _is_tiny(data: TrialData, analysis: Analysis) -> bool:
+    padded = len(data.trials) * int(data.lengths.max(initial=0)) * int(np.prod(data.rest_shape))
+    most = QUICK_BYTES if analysis.is_quick else TINY_BYTES
+    return padded * data.dtype.itemsize <= most
+
+
+def _open(data: TrialData, analysis: Analysis) -> list[Any]:
+    if not len(data.trials) or not int(data.lengths.max()):
+        raise InputError("There is no trial with samples in the data.")
+    sources = [data.source()]
+    is_alike = data.is_equal and (
+        analysis.beside == "lengths" or bool((data.offsets == data.offsets[0]).all())
+    )
+    if analysis.beside is None or is_alike:
+        return sources
+    if analysis.beside == "lengths":
+        lengths = data.lengths.astype(np.int64)
+        return [*sources, api.open(lengths, name="lengths", dims=("trial",))]
+    facts = np.column_stack([data.lengths, np.rint(data.offsets)]).astype(np.int64)
+    return [*sources, api.open(facts, name="facts", dims=("trial", "fact"))]
+
+
+def report_nan(found: Mapping[str, Any], trials: np.ndarray) -> dict[str, Any]:
+    """Return the numbers of trials with NaN for ``info``, and say so if there are any."""
+    numbers = np.flatnonzero(trials).tolist()
+    if numbers:
+        shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+        warnings.warn(
+            f"{len(numbers)} of {len(trials)} trials have NaN: {shown}. What is computed of their "
+            "channels is NaN too, or leaves them out of averages; see info['nan_trials'].",
+            stacklevel=4,
+        )
+    return {**found, "nan_trials": numbers}
+
+
+def generate(
+    make: Callable[..., np.ndarray], count: int, settings: Mapping[str, Any], means: Means
+) -> Any:
+    """Return trials made by a function of their numbers: trial × time × channel."""
+    first = make(np.zeros(1, np.int64), **settings)[0]
+    if means.to is None and first.nbytes * count <= TINY_BYTES:
+        return make(np.arange(count), **settings)
+    lengths = {"trial": count, "time": first.shape[0], "channel": first.shape[1]}
+    return api.map(
+        _keep,
+        Source("made", lengths, first.dtype, MadeReader(make, dict(settings))),
+        whole=("time", "channel"),
+        to=means.to,
+        memory=means.memory,
+        cluster=means.where,
+        name=make.__name__.strip("_"),
+        quiet=means.quiet,
+    )
+
+
+@dataclass(frozen=True)
+class MadeReader(Reader):
+    """Trials that are made when they are read."""
+
+    make: Callable[..., np.ndarray]
+    settings: dict[str, Any]
+
+    def __call__(self, ranges: Ranges) -> np.ndarray:
+        (first, last), (low, high), (left, right) = ranges
+        return self.make(np.arange(first, last), **self.settings)[:, low:high, left:right]
+
+    def identity(self) -> str | None:
+        return identify_text(self.make.__name__, sorted(self.settings.items()))
+
+
+def _keep(trials: np.ndarray) -> np.ndarray:
+    return trials
