@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from barrow.model.run import Run
     from barrow.model.source import Source
     from barrow.model.step import Step
+    from barrow.observing import record, watch
+    from barrow.recording.spans import span
 
 __version__ = "0.1.0"
 
@@ -23,13 +25,31 @@ _HOMES = {
     "plan": "barrow.api",
     "run": "barrow.api",
     "cluster": "barrow.api",
+    "watch": "barrow.observing",
+    "record": "barrow.observing",
+    "span": "barrow.recording.spans",
+    "load_ipython_extension": "barrow.recording.notebook",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
     "Plan": "barrow.model.plan",
     "Run": "barrow.model.run",
 }
 
-__all__ = ["open", "map", "reduce", "plan", "run", "cluster", "Step", "Source", "Plan", "Run"]
+__all__ = [
+    "open",
+    "map",
+    "reduce",
+    "plan",
+    "run",
+    "cluster",
+    "watch",
+    "span",
+    "record",
+    "Step",
+    "Source",
+    "Plan",
+    "Run",
+]
 
 
 def __getattr__(name: str) -> Any:
