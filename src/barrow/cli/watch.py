@@ -13,26 +13,24 @@ import click
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("--folder", type=click.Path(), help="Where to keep the record; a new folder.")
-@click.option("-m", "module", help="Run a module, as python -m does.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
-def command(folder: str | None, module: str | None, program: tuple[str, ...]) -> None:
+def command(folder: str | None, program: tuple[str, ...]) -> None:
     """Run a Dask program as it is and record what happens.
 
-    PROGRAM is a Python script and its arguments. Its output and its exit status are its own;
-    what is said about it at the end goes to standard error.
+    PROGRAM is a Python script and its arguments, or -m, a module and its arguments. Its output
+    and its exit status are its own; what is said at the end goes to standard error.
     """
     from barrow.observing import after_watch
     from barrow.recording.watching import Watched, summarise, watch_command
 
-    arguments = ["-m", module, *program] if module else list(program)
-    if not arguments:
+    if not program or program == ("-m",):
         raise click.UsageError("Name a script, or a module with -m.")
-    if not module and not Path(arguments[0]).exists():
-        raise click.UsageError(f"There is no file {arguments[0]!r}.")
+    if program[0] != "-m" and not Path(program[0]).exists():
+        raise click.UsageError(f"There is no file {program[0]!r}.")
     if folder is None:
-        name = (module or Path(arguments[0]).stem).replace(".", "-")
+        name = program[1].replace(".", "-") if program[0] == "-m" else Path(program[0]).stem
         folder = f"barrow-{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    code = watch_command(arguments, folder, after_watch)
+    code = watch_command(program, folder, after_watch)
     click.echo(summarise(Watched(Path(folder))), err=True)
     if code < 0:
         # Whoever started us sees the signal that the program saw.

@@ -60,7 +60,6 @@ class LinuxTree:
         self._family = {root}
         self._listed: set[str] = set()
         self._open(root)
-        self.find()
 
     def find(self) -> None:
         """Look for processes that have come: only numbers that were not there before."""
@@ -131,7 +130,6 @@ class PortableTree:
         self._psutil = psutil
         self._ignored = ignored
         self._known = {root: psutil.Process(root)}
-        self.find()
 
     def find(self) -> None:
         """Look for processes that have come."""

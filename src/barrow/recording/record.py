@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.model.skipped import Skipped
-from barrow.recording.schema import SCHEMA, TABLES, VERSION
+from barrow.recording.schema import COLUMNS, SCHEMA, TABLES, VERSION
 
 COMMIT_SECONDS = 0.5
 
@@ -96,6 +96,51 @@ class RecordWriter:
         """Let chunks that were skipped be tried again."""
         self._db.execute("delete from skipped")
         self._db.commit()
+
+    def note_samples(self, samples: Iterable[tuple[Any, ...]]) -> None:
+        """Note what processes held and used: tuples in the order of the table."""
+        marks = ", ".join("?" * len(COLUMNS["sample"]))
+        self._db.executemany(f"insert into sample values ({marks})", samples)
+
+    def note_processes(self, processes: Iterable[tuple[Any, ...]], own: int) -> None:
+        """Note processes as name, host, number, when they came and when they went.
+
+        Those that have done chunks are workers.
+        """
+        self._db.executemany(
+            "insert or replace into process (name, kind, host, pid, joined, left) "
+            "values (?1, case when ?3 = ?6 then 'client' when exists (select 1 from task where "
+            "worker >= ?3 || '/' and worker < ?3 || '0') then 'worker' else 'other' end, "
+            "?2, ?3, ?4, ?5)",
+            [(*process, own) for process in processes],
+        )
+
+    def account(self, slots: int, began: float, ended: float) -> dict[str, float]:
+        """Return what the time of all slots was spent on besides chunks.
+
+        With the seconds of reading, computing and writing it adds up to slots × wall. Idle is
+        what a slot had left when its last chunk was done and others still worked; starting is
+        before the first chunk and after the last one; overhead is between chunks.
+        """
+        rows = self._db.execute(
+            "select min(started), max(started + cells * (read_seconds + compute_seconds + "
+            "write_seconds)), sum(read_seconds + compute_seconds + write_seconds) from task "
+            "where started >= ? group by worker",
+            (began,),
+        ).fetchall()
+        held = slots * (ended - began)
+        first = min((row[0] for row in rows), default=ended)
+        last = max((row[1] for row in rows), default=ended)
+        busy = sum(row[2] for row in rows)
+        starting = slots * (max(0.0, first - began) + max(0.0, ended - last))
+        ends = sorted((row[1] for row in rows), reverse=True)[:slots]
+        idle = sum(last - end for end in ends) + (slots - len(ends)) * max(0.0, last - first)
+        return {
+            "held_seconds": held,
+            "starting_seconds": starting,
+            "idle_seconds": idle,
+            "overhead_seconds": max(0.0, held - busy - starting - idle),
+        }
 
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
