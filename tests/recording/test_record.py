@@ -1,8 +1,10 @@
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 from barrow.recording.record import RecordWriter, describe_environment
+from barrow.recording.schema import COLUMNS, VERSION
 
 CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, (77,), 50)
 
@@ -71,3 +73,11 @@ def test_a_record_of_another_version_is_begun_anew(tmp_path):
     with RecordWriter(path) as record:
         assert record.finished_chunks() == set()
         record.note_chunks("1/a", 5, [CHUNK])
+
+
+def test_the_reference_page_names_every_table_and_column():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "record.md").read_text()
+    assert f"schema version {VERSION} " in page
+    for table, columns in COLUMNS.items():
+        section = page.split(f"\n## {table}\n")[1].split("\n## ")[0]
+        assert all(f"| `{column}` |" in section for column in columns), table

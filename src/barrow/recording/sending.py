@@ -4,7 +4,6 @@ This module is sent by value to workers that run elsewhere: it uses the standard
 """
 
 import atexit
-import json
 import logging
 import marshal
 import os
@@ -16,8 +15,10 @@ from typing import Any
 
 NAME = "barrow-watch"
 SEND_SECONDS = 0.1
-MOST_WAITING = 100_000
-"""Rows that may wait to be sent; more are counted and dropped. About 50 MB."""
+MOST_WAITING = 50_000
+"""Rows that may wait to be sent, about 30 MB; whoever adds more has to wait for the recorder."""
+PATIENCE_SECONDS = 10.0
+"""How long the recorder may be silent; then nothing more is recorded, and the program goes on."""
 MOST_ROWS = 2_000
 """Rows in one message."""
 LONGEST_KEY = 300
@@ -26,7 +27,7 @@ MOST_ERRORS = 5
 
 
 class Sender:
-    """Hands rows to the recorder, from any thread, without ever waiting for it.
+    """Hands rows to the recorder, from any thread; it waits only when far too many wait.
 
     Parameters
     ----------
@@ -45,14 +46,14 @@ class Sender:
         self._connection: socket.socket | None = None
         self._pid = os.getpid()
         self._is_closed = False
-        self._dropped = 0
         self._errors = 0
 
     def put(self, *row: Any) -> None:
         """Add a row: a table and its values, or a message for the recorder."""
-        if len(self._rows) >= MOST_WAITING:
-            self._dropped += 1
+        if self._is_closed:
             return
+        if len(self._rows) >= MOST_WAITING:
+            self.flush()
         self._rows.append(row)
         if self._thread is None:
             self._start()
@@ -69,11 +70,6 @@ class Sender:
         with self._lock:
             while self._rows:
                 rows, self._rows = self._rows, []
-                if self._dropped:
-                    message = f"{self._dropped} rows were lost: they came too fast."
-                    details = json.dumps({"rows": self._dropped})
-                    rows.append(("event", time.time(), "dropped", message, details))
-                    self._dropped = 0
                 for start in range(0, len(rows), MOST_ROWS):
                     self._send(rows[start : start + MOST_ROWS])
 
@@ -119,7 +115,7 @@ class Sender:
 def connect(place: str) -> socket.socket:
     """Return a connection to the recorder."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(10.0)
+    connection.settimeout(PATIENCE_SECONDS)
     connection.connect(os.path.join(place, "recorder"))
     return connection
 
