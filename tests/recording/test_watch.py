@@ -93,7 +93,8 @@ def test_clusters_made_one_after_another_are_recorded(program, watch):
     assert done.stdout == "2.0\n7000\n" * 2
     workers = record.query("select * from process where kind = 'worker'")
     assert len(workers) == 2
-    assert set(workers["reason"]) == {"closed"}
+    # On a busy machine a nanny loses patience with a worker that closes.
+    assert set(workers["reason"]) <= {"closed", "killed by signal 9"}
     assert set(workers["threads"]) == {2}
     assert workers["left"].notna().all()
     tasks = record.table("dask_task")
@@ -122,7 +123,9 @@ def test_a_killed_worker_and_a_crash_leave_a_record(program, watch):
     assert "killed by signal 9" in set(reasons)
     (task,) = record.table("dask_task").itertuples()
     assert (task.outcome, task.step, task.attempt) == ("lost", "deadly", 1)
-    assert "lost" in set(record.table("event").kind)
+    events = record.table("event").set_index("kind")["message"]
+    assert "lost" in events
+    assert "it was computing deadly-" in events["computing"]
     assert (record.table("log").level == "ERROR").any()
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from distributed.diagnostics.plugin import NannyPlugin, SchedulerPlugin, WorkerPlugin
 
 from barrow.recording.sending import (
+    CRUMB_BYTES,
     LONGEST_KEY,
     NAME,
     Layers,
@@ -24,6 +25,7 @@ from barrow.recording.sending import (
     Sender,
     clean,
     connect,
+    crumb_path,
     name_key,
     plain,
 )
@@ -375,9 +377,12 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Begin to watch."""
         worker.metrics[NAME] = self.measure
-        self._is_own_process = bool(worker.nanny)
-        if self._is_own_process and socket.gethostname() == self._recorder_host:
+        # Workers in the process of the client leave this to the client.
+        self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
+        if self._is_crumbing:
             self.sender = Sender(self._place)
+            self._executing: dict[Any, str] = {}
+            self._crumb = os.open(crumb_path(self._place, os.getpid()), os.O_CREAT | os.O_WRONLY)
             self._handler = LogHandler(self.sender)
             logging.getLogger("distributed").addHandler(self._handler)
 
@@ -387,6 +392,21 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
         if handler := getattr(self, "_handler", None):
             logging.getLogger("distributed").removeHandler(handler)
             self.sender.close()
+            self._is_crumbing = False
+            os.close(self._crumb)
+
+    @guarded
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Leave a crumb: what this process computes, where it is found if it is killed."""
+        if not self._is_crumbing or (finish != "executing" and start != "executing"):
+            return
+        if finish == "executing":
+            self._executing[key] = name_key(key)
+        else:
+            self._executing.pop(key, None)
+        names = "\n".join(list(self._executing.values())[:8])
+        # The kernel keeps what was written when the process is killed.
+        os.pwrite(self._crumb, names.encode()[:CRUMB_BYTES].ljust(CRUMB_BYTES), 0)
 
     def measure(self, worker: Any) -> dict[str, Any]:
         """Return what this process has used."""

@@ -12,6 +12,7 @@ import json
 import marshal
 import os
 import selectors
+import shutil
 import signal
 import socket
 import sqlite3
@@ -238,8 +239,23 @@ class Recorder:
                     known["reason"], known["is_final"] = reason, is_final
                 if known["kind"] == "worker":
                     known.setdefault("left", when)
+                if reason != "closed":
+                    self._note_crumb(name, known)
                 self._changed.add(name)
                 return
+
+    def _note_crumb(self, name: str, known: Mapping[str, Any]) -> None:
+        """Note what a worker computed when it was lost."""
+        path = Path(str(self._listener.getsockname())).parent / f"computing-{known['pid']}"
+        try:
+            keys = path.read_text(errors="replace").split("\n")
+            path.unlink()  # it is told once
+        except OSError:
+            return
+        keys = [key.strip() for key in keys if key.strip()]
+        if keys:
+            message = f"When {name} ended it was computing {', '.join(keys)}."
+            self._note("computing", message, {"process": name, "keys": keys})
 
     def _keep_samples(self) -> None:
         now = time.time()
@@ -326,9 +342,7 @@ def main(arguments: Iterable[str]) -> None:
     sys.stdout.flush()
     recorder.run(lambda: _is_gone(int(root)))
     recorder.close()
-    with suppress(OSError):
-        os.unlink(os.path.join(place, SOCKET_NAME))
-        os.rmdir(place)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 if __name__ == "__main__":

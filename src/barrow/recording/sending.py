@@ -21,6 +21,7 @@ PATIENCE_SECONDS = 10.0
 """How long the recorder may be silent; then nothing more is recorded, and the program goes on."""
 MOST_ROWS = 2_000
 """Rows in one message."""
+CRUMB_BYTES = 2048
 LONGEST_KEY = 300
 LONGEST_TEXT = 2_000
 MOST_ERRORS = 5
@@ -118,6 +119,11 @@ def connect(place: str) -> socket.socket:
     connection.settimeout(PATIENCE_SECONDS)
     connection.connect(os.path.join(place, "recorder"))
     return connection
+
+
+def crumb_path(place: str, pid: int) -> str:
+    """Return the file in which a worker says what it computes."""
+    return os.path.join(place, f"computing-{pid}")
 
 
 def pack(rows: list[Any]) -> bytes:
