@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.recording.accounting import STATES, Observed, account
@@ -13,6 +13,7 @@ intervals = st.lists(st.tuples(times, times).map(sorted), max_size=20).map(
 )
 
 
+@settings(deadline=None)
 @given(st.builds(Observed, intervals, intervals, intervals, intervals, intervals))
 def test_the_parts_add_up_to_slots_and_wall_whatever_happened(observed):
     spent = account(observed, 0.0, 100.0)

@@ -118,9 +118,9 @@ def test_settings_of_the_user_are_kept(tmp_path):
 def test_a_program_that_watches_itself_and_is_killed_leaves_a_record(tmp_path):
     script = (
         "import barrow, sys, dask, os, signal\n"
-        "with barrow.watch(sys.argv[1]):\n"
+        "with barrow.watch(sys.argv[1]) as run:\n"
         "    dask.delayed(abs)(-1).compute(scheduler='sync')\n"
-        "    import time; time.sleep(0.5)\n"
+        "    while run.record.table('dask_task').empty: pass\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "run")])
