@@ -17,7 +17,7 @@ ROWS = [
     {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
-    {"queueing", "remembering", "steering", "leftovers", "presenting"},
+    {"queueing", "remembering", "steering", "leftovers", "presenting", "observing"},
     {
         "sources",
         "probing",

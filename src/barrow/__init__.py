@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from barrow.model.run import Run
     from barrow.model.source import Source
     from barrow.model.step import Step
+    from barrow.observing import record, watch
+    from barrow.recording.spans import span
 
 __version__ = "0.1.0"
 
@@ -25,6 +27,10 @@ _HOMES = {
     "run": "barrow.api",
     "resume": "barrow.api",
     "cluster": "barrow.api",
+    "watch": "barrow.observing",
+    "record": "barrow.observing",
+    "span": "barrow.recording.spans",
+    "load_ipython_extension": "barrow.recording.notebook",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
     "Plan": "barrow.model.plan",
@@ -41,6 +47,9 @@ __all__ = [
     "run",
     "resume",
     "cluster",
+    "watch",
+    "span",
+    "record",
     "Step",
     "Source",
     "Plan",

@@ -30,6 +30,7 @@ from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
 from barrow.recording.opening import begin_record
+from barrow.recording.own import OwnSampling, describe_run
 from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
@@ -190,22 +191,29 @@ class _Execution:
             if self.call is not None:
                 self.call.save(self.folder)
             self._keep(self.folder.key_path, (self.call and self.call.key) or "")
-            record.describe({"plan": self.plan.to_json(), "began": time.time()})
+            record.describe({"plan": self.plan.to_json(), **describe_run()})
             record.describe(describe_environment())
             record.forget_skipped()
             for earlier in self.skipped:
                 record.note_skipped(earlier)
-            value = self._run(engine, record, finished)
+            with OwnSampling(record) as sampling:
+                value = self._run(engine, record, finished)
             totals = record.totals()
+            wall = time.perf_counter() - began
+            held = record.account(self.plan.slots, time.time() - wall, time.time())
             metrics = {
                 **totals,
+                **held,
+                "peak_bytes": sampling.peak_bytes,
+                "efficiency": totals["cpu_seconds"] / max(1e-9, held["held_seconds"]),
+                "read_bytes_per_second": totals["read_bytes"] / max(1e-9, wall),
                 "chunks_planned": self.plan.n_chunks,
                 "chunks_found": len(finished),
                 **self.course.counts(),
                 "engine": self.plan.engine,
                 "workers": self.plan.workers,
                 "threads": self.plan.threads,
-                "wall_seconds": time.perf_counter() - began,
+                "wall_seconds": wall,
                 "client_cpu_seconds": time.process_time() - cpu_began,
             }
         learn_from(self.plan, len(finished), totals)

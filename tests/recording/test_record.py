@@ -1,8 +1,10 @@
 import sqlite3
+from pathlib import Path
 
 import pytest
 
 from barrow.recording.record import RecordWriter, describe_environment
+from barrow.recording.schema import COLUMNS, VERSION
 
 CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, (77,), 50)
 
@@ -140,3 +142,11 @@ def test_a_record_that_may_leave_the_disk_goes_on_in_memory(tmp_path, full_disk)
         record.note_chunks("1/a", 5, many(10))
         assert record.flush()
         assert record.totals()["chunks"] == 2001
+
+
+def test_the_reference_page_names_every_table_and_column():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "record.md").read_text()
+    assert f"schema version {VERSION} " in page
+    for table, columns in COLUMNS.items():
+        section = page.split(f"\n## {table}\n")[1].split("\n## ")[0]
+        assert all(f"| `{column}` |" in section for column in columns), table

@@ -1,10 +1,13 @@
 """Read a record: its tables as pandas frames, its facts as plain values."""
 
 import json
+import os
+import socket
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +40,29 @@ class Record:
             rows = db.execute("select name, value from run").fetchall()
         return {name: _parse(value) for name, value in rows}
 
+    @property
+    def status(self) -> str:
+        """How the run ended: done, failed, interrupted or killed; or that it is running.
+
+        A run that was killed cannot say so: it says that it is running, and nobody is there.
+        """
+        said = str(self.facts.get("status", "killed"))
+        return "killed" if said == "running" and not _is_alive(self.facts) else said
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Numbers of the run as a whole, derived from its tables."""
+        from barrow.recording.metrics import measure
+
+        return measure(self)
+
+    @property
+    def steps(self) -> "pandas.DataFrame":
+        """Numbers of each step: one row for each name of Dask's tasks."""
+        from barrow.recording.metrics import measure_steps
+
+        return measure_steps(self)
+
     def table(self, name: str) -> "pandas.DataFrame":
         """Return one table; see :mod:`barrow.recording.schema` for its columns."""
         if name not in TABLES:
@@ -63,13 +89,26 @@ class Record:
         return db
 
 
-def open_record(folder: str | Path) -> Record:
+def open_record(folder: str | PathLike[str]) -> Record:
     """Return the record in the folder of a run, or beside a stored result."""
     folder = Path(folder)
     for place in (folder, folder / ".barrow"):
         if (place / "record.sqlite").is_file():
             return Record(place / "record.sqlite")
     raise InputError(f"There is no record in {folder}. Give the folder of a run or of its result.")
+
+
+def _is_alive(facts: dict[str, Any]) -> bool:
+    """Tell whether the process of a run is there; one of another host is believed to be."""
+    if facts.get("host") != socket.gethostname():
+        return "host" in facts
+    try:
+        os.kill(int(facts["pid"]), 0)
+    except (ProcessLookupError, KeyError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _parse(value: str) -> Any:

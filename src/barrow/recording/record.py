@@ -10,6 +10,7 @@ import json
 import platform
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -19,7 +20,7 @@ from typing import Any
 
 from barrow.errors import OutputError
 from barrow.model.skipped import Skipped
-from barrow.recording.schema import SCHEMA, TABLES, VERSION
+from barrow.recording.schema import COLUMNS, SCHEMA, TABLES, VERSION
 
 COMMIT_SECONDS = 0.5
 COMMIT_SHARE = 0.01
@@ -51,6 +52,7 @@ class RecordWriter:
     def __init__(self, path: Path, *, may_leave_disk: bool = False) -> None:
         self._path = path
         self._may_leave_disk = may_leave_disk
+        self._lock = threading.RLock()
         self._waiting: list[tuple[str, list[tuple[Any, ...]]]] = []
         self.trouble = ""
         """Why the last entries are not in the file yet; empty when they are."""
@@ -82,7 +84,7 @@ class RecordWriter:
             (name, value if isinstance(value, str) else json.dumps(value))
             for name, value in facts.items()
         ]
-        self._waiting.append(("insert or replace into run values (?, ?)", rows))
+        self._add("insert or replace into run values (?, ?)", rows)
         self.flush()
 
     def note_chunks(self, worker: str, resident_bytes: int, chunks: Iterable[Any]) -> None:
@@ -91,7 +93,7 @@ class RecordWriter:
         A tuple that stands for several chunks becomes a row for each of them.
         """
         rows = [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)]
-        self._waiting.append((_NOTE_CHUNK, rows))
+        self._add(_NOTE_CHUNK, rows)
         now = time.monotonic()
         is_cheap = self._committing_seconds <= COMMIT_SHARE * (now - self._opened)
         if is_cheap or now - self._committed > COMMIT_SECONDS:
@@ -101,7 +103,7 @@ class RecordWriter:
     def note_event(self, kind: str, message: str, details: Mapping[str, Any]) -> None:
         """Note that something happened to the run as a whole."""
         row = (time.time(), kind, message, json.dumps(details))
-        self._waiting.append(("insert into event values (?, ?, ?, ?)", [row]))
+        self._add("insert into event values (?, ?, ?, ?)", [row])
         self.flush()
 
     def flush(self) -> bool:
@@ -110,6 +112,15 @@ class RecordWriter:
         Nothing is lost then: it is tried again with the next entries. Raises an
         :class:`~barrow.errors.OutputError` if it will never be possible.
         """
+        with self._lock:
+            return self._flush()
+
+    def _add(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        """Let rows wait until the next flush; also from another thread."""
+        with self._lock:
+            self._waiting.append((sql, rows))
+
+    def _flush(self) -> bool:
         try:
             self._write()
         except sqlite3.Error as error:
@@ -117,7 +128,7 @@ class RecordWriter:
                 self._db.rollback()
             if self._may_leave_disk:
                 self._leave_disk()
-                return self.flush()
+                return self._flush()
             if primary_code(error) not in _PASSING:
                 raise OutputError(
                     f"The record of the run cannot be written any more: {error} ({self._path})."
@@ -153,13 +164,59 @@ class RecordWriter:
         """Note a chunk that has no answer."""
         place = json.dumps(skipped.ranges)
         row = (skipped.step, skipped.chunk, place, skipped.reason, skipped.attempts)
-        self._waiting.append((_NOTE_SKIPPED, [row]))
+        self._add(_NOTE_SKIPPED, [row])
         self.flush()
 
     def forget_skipped(self) -> None:
         """Let chunks that were skipped be tried again."""
-        self._waiting.append(("delete from skipped where ?", [(True,)]))
+        self._add("delete from skipped where ?", [(True,)])
         self.flush()
+
+    def note_samples(self, samples: Iterable[tuple[Any, ...]]) -> None:
+        """Note what processes held and used: tuples in the order of the table."""
+        marks = ", ".join("?" * len(COLUMNS["sample"]))
+        self._add(f"insert into sample values ({marks})", list(samples))
+
+    def note_processes(self, processes: Iterable[tuple[Any, ...]], own: int) -> None:
+        """Note processes as name, host, number, when they came and when they went.
+
+        Those that have done chunks are workers.
+        """
+        self._add(
+            "insert or replace into process (name, kind, host, pid, joined, left) "
+            "values (?1, case when ?3 = ?6 then 'client' when exists (select 1 from task where "
+            "worker >= ?3 || '/' and worker < ?3 || '0') then 'worker' else 'other' end, "
+            "?2, ?3, ?4, ?5)",
+            [(*process, own) for process in processes],
+        )
+
+    def account(self, slots: int, began: float, ended: float) -> dict[str, float]:
+        """Return what the time of all slots was spent on besides chunks.
+
+        With the seconds of reading, computing and writing it adds up to slots × wall. Idle is
+        what a slot had left when its last chunk was done and others still worked; starting is
+        before the first chunk and after the last one; overhead is between chunks.
+        """
+        self.flush()
+        rows = self._db.execute(
+            "select min(started), max(started + cells * (read_seconds + compute_seconds + "
+            "write_seconds)), sum(read_seconds + compute_seconds + write_seconds) from task "
+            "where started >= ? group by worker",
+            (began,),
+        ).fetchall()
+        held = slots * (ended - began)
+        first = min((row[0] for row in rows), default=ended)
+        last = max((row[1] for row in rows), default=ended)
+        busy = sum(row[2] for row in rows)
+        starting = slots * (max(0.0, first - began) + max(0.0, ended - last))
+        ends = sorted((row[1] for row in rows), reverse=True)[:slots]
+        idle = sum(last - end for end in ends) + (slots - len(ends)) * max(0.0, last - first)
+        return {
+            "held_seconds": held,
+            "starting_seconds": starting,
+            "idle_seconds": idle,
+            "overhead_seconds": max(0.0, held - busy - starting - idle),
+        }
 
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
@@ -173,7 +230,7 @@ class RecordWriter:
 
     def forget_chunks(self, numbers: Iterable[int]) -> None:
         """Take out chunks that have to be done again."""
-        self._waiting.append(("delete from task where chunk = ?", [(n,) for n in numbers]))
+        self._add("delete from task where chunk = ?", [(n,) for n in numbers])
         self.flush()
 
     def totals(self) -> dict[str, float]:

@@ -115,3 +115,21 @@ TABLES = (
     "span",
     "log",
 )
+
+
+def _list_columns() -> dict[str, tuple[str, ...]]:
+    """Return the columns of each table, from the text above."""
+    found: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for line in SCHEMA.splitlines():
+        words = line.split("--")[0].split()
+        if line.startswith("create table"):
+            name = line.split("exists ")[1].split()[0]
+            found[name] = ()
+        elif line.startswith("    ") and words and words[0] != "primary":
+            found[name] += (words[0],)
+    return found
+
+
+COLUMNS = _list_columns()
+"""Columns of each table, in order."""

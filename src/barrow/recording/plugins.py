@@ -1,0 +1,499 @@
+"""What watches Dask from inside: on its scheduler, its workers and their nannies.
+
+This module and :mod:`barrow.recording.sending` are sent by value to schedulers that run
+elsewhere, so that nobody has to install barrow there: they use nothing else of barrow. No error in
+here may disturb the program: each is noted in the record, and the program goes on.
+"""
+
+import functools
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from distributed.diagnostics.plugin import NannyPlugin, SchedulerPlugin, WorkerPlugin
+
+from barrow.recording.sending import (
+    CRUMB_BYTES,
+    LONGEST_KEY,
+    NAME,
+    Layers,
+    LogHandler,
+    Sender,
+    clean,
+    connect,
+    crumb_path,
+    name_key,
+    plain,
+)
+
+SPAN_OPERATION = "barrow-span"
+BEAT_SECONDS = 0.5
+MOST_DEPENDENCIES = 200
+"""Inputs of one task that are looked at for the bytes it has to fetch."""
+_ALIVE = ("processing", "queued", "no-worker")
+
+
+def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of a watcher harmless: its errors are noted."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            sender = getattr(self, "sender", None)
+            if sender is not None:
+                sender.note_error(method.__name__, error)
+            return None
+
+    return call
+
+
+class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
+    """Notes every attempt at a task, and what becomes of workers.
+
+    Parameters
+    ----------
+    place
+        Folder of the recorder's socket.
+    host
+        Host of the recorder: elsewhere, rows go by way of the client, as events.
+    """
+
+    name = NAME
+    idempotent = True
+
+    def __init__(self, place: str, host: str) -> None:
+        self._place = place
+        self._recorder_host = host
+
+    def attach(self, scheduler: Any) -> None:
+        """Begin to watch."""
+        from tornado.ioloop import PeriodicCallback
+
+        self.scheduler = scheduler
+        self.sender = self._open_sender()
+        self._host = socket.gethostname()
+        self._ready: dict[Any, float] = {}
+        self._assigned: dict[Any, tuple[float, str, int | None]] = {}
+        self._failures: dict[Any, int] = {}
+        self._lost: dict[Any, str] = {}
+        self._workers: dict[str, str] = {}
+        self._spans: dict[str, int | None] = {}
+        self._layers = Layers()
+        self._labels: dict[Any, int] = {}
+        self._closing: set[str] = set()
+        self._activity: Any = None
+        scheduler.stream_handlers[SPAN_OPERATION] = self.take_span
+        self.sender.put(
+            "hello", {**self._here(), "kind": "scheduler", "address": scheduler.address}
+        )
+        for address in list(scheduler.workers):
+            self.add_worker(scheduler, address)
+        self._beat = PeriodicCallback(self.beat, 1000 * BEAT_SECONDS)
+        scheduler.periodic_callbacks[NAME] = self._beat
+        self._beat.start()
+
+    async def start(self, scheduler: Any) -> None:
+        """Begin to watch, on a scheduler that was sent this plugin."""
+        self.attach(scheduler)
+
+    def detach(self) -> None:
+        """Cease to watch."""
+        self._beat.stop()
+        self.scheduler.periodic_callbacks.pop(NAME, None)
+        self.beat()
+        self.sender.flush()
+
+    @guarded
+    def take_span(self, client: str, span: int | None, layers: Mapping[str, int]) -> None:
+        """Take in to which spans the graph belongs that this client sends next."""
+        self._spans[client] = span
+        self._layers.add(layers)
+
+    @guarded
+    def update_graph(
+        self,
+        scheduler: Any,  # noqa: ARG002
+        *,
+        client: str = "",
+        tasks: Any = (),
+        **_: Any,
+    ) -> None:
+        """Label the tasks of a graph with their spans."""
+        span, layers, labels = self._spans.pop(client, None), self._layers, self._labels
+        if span is None and not layers:
+            return
+        for key in tasks:
+            group = key[0] if isinstance(key, tuple) and key else key
+            if group not in labels:
+                found = layers.find(group) if layers and isinstance(group, str) else None
+                label = span if found is None else found
+                if label is not None:
+                    labels[group] = label
+
+    @guarded
+    def transition(
+        self, key: Any, start: str, finish: str, *_: Any, stimulus_id: str = "", **kwargs: Any
+    ) -> None:
+        """Note when a task becomes ready, is handed out, and ends."""
+        if start == "processing":
+            if finish == "memory":
+                self._note_task(key, "done", None, **kwargs)
+            elif finish == "erred":
+                text = kwargs.pop("exception_text", None)
+                self._note_task(key, "lost" if text is None else "failed", text, **kwargs)
+            else:
+                self._note_end(key, finish, stimulus_id)
+        if finish in _ALIVE:
+            now = time.time()
+            self._ready.setdefault(key, now)
+            if finish == "processing":
+                ts = self.scheduler.tasks[key]
+                worker = ts.processing_on
+                if worker is not None:
+                    self._assigned[key] = (now, worker.address, _count_missing(ts, worker))
+        elif finish == "forgotten":
+            self._failures.pop(key, None)
+            if not isinstance(key, tuple):
+                self._labels.pop(key, None)
+
+    def _note_task(
+        self,
+        key: Any,
+        outcome: str,
+        error: str | None,
+        *,
+        worker: str | None = None,
+        startstops: Any = (),
+        thread: int | None = None,
+        nbytes: int | None = None,
+        **_: Any,
+    ) -> None:
+        now = time.time()
+        assigned, address, missing = self._assigned.pop(key, (now, worker or "", None))
+        ready = self._ready.pop(key, None)
+        spent = {"compute": 0.0, "transfer": 0.0, "disk-read": 0.0}
+        began, ended = None, None
+        for part in startstops or ():
+            action, first, last = part["action"], part["start"], part["stop"]
+            spent[action] = spent.get(action, 0.0) + last - first
+            began = first if began is None else min(began, first)
+            if action == "compute" or ended is None:
+                ended = last
+        attempt = self._failures.get(key, 0) + 1
+        if error is None and outcome == "lost":
+            error = f"{attempt} workers died that it was given to: Dask tries it no more."
+        if outcome != "done":
+            self._failures[key] = attempt
+        ts = self.scheduler.tasks.get(key)
+        self.sender.put(
+            "dask_task",
+            None,
+            clean(str(ts.prefix.name) if ts is not None else "", LONGEST_KEY),
+            name_key(key),
+            self._find_label(key),
+            self._workers.get(worker or address),
+            thread,
+            ready,
+            assigned if began is None else began,
+            now if ended is None else ended,
+            spent["compute"],
+            spent["transfer"],
+            spent["disk-read"],
+            None,
+            missing if spent["transfer"] else 0,
+            nbytes,
+            None,
+            attempt,
+            outcome,
+            None if error is None else clean(error),
+        )
+
+    def _note_end(self, key: Any, finish: str, stimulus_id: str) -> None:
+        """Note a task that was handed out and did not come back."""
+        address = self._lost.pop(key, None)
+        if address is not None:
+            self._note_task(key, "lost", "Its worker left before it was done.", worker=address)
+        elif finish == "waiting" or "task-erred" in stimulus_id:
+            self._note_task(key, "failed", "It raised, and was tried again.")
+        else:
+            self._note_task(key, "cancelled", None)
+
+    def _find_label(self, key: Any) -> int | None:
+        if not self._labels:
+            return None
+        return self._labels.get(key[0] if isinstance(key, tuple) and key else key)
+
+    @guarded
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        """Note that a worker has come."""
+        state = scheduler.workers[worker]
+        host = self._host if self._is_here(worker, state) else state.host
+        self._workers[worker] = f"{host}/{state.pid}"
+        self.sender.put(
+            "hello",
+            {
+                "host": host,
+                "pid": state.pid,
+                "kind": "worker",
+                "address": worker,
+                "label": clean(str(state.name), LONGEST_KEY),
+                "threads": state.nthreads,
+                "limit_bytes": state.memory_limit or None,
+            },
+        )
+        self._note("joined", f"Worker {state.name} joined.", self._workers[worker])
+
+    @guarded
+    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:  # noqa: ARG002
+        """Forget what a worker had in hand."""
+        self._lost = {key: at for key, at in self._lost.items() if at != worker}
+
+    @guarded
+    def log_event(self, topic: str, msg: Any) -> None:
+        """Note events of the cluster that matter."""
+        action = msg.get("action") if isinstance(msg, dict) else None
+        if topic == "all" and action == "remove-worker":
+            self._on_removal(msg)
+        elif action == "worker-status-change" and "prev-status" in msg:
+            if str(msg["status"]).startswith("clos"):
+                self._closing.add(topic)
+            word = {"paused": "paused", "running": "resumed"}.get(msg["status"])
+            if word == "paused" or msg["prev-status"] == "paused":
+                process = self._workers.get(topic, topic)
+                self._note(word or msg["status"], f"Worker {topic} is {msg['status']}.", process)
+        elif topic == "worker-restart-memory":
+            worker = str(msg.get("worker"))
+            self.sender.put("left", worker, time.time(), "killed at its memory limit", True)
+            process = self._workers.get(worker, worker)
+            text = f"Worker {worker} held {msg.get('rss')} bytes and was killed by its nanny."
+            self._note("memory", text, process, rss=msg.get("rss"))
+        elif topic == "scheduler" and action == "update-graph":
+            metrics = {k: plain(v) for k, v in (msg.get("metrics") or {}).items()}
+            self._note("graph", "A graph arrived.", f"{self._host}/{os.getpid()}", **metrics)
+        elif action in ("worker-ttl-timed-out", "no-workers-timeout-exceeded"):
+            self._note(action, f"Dask said {action}.", clean(str(topic)))
+
+    def _on_removal(self, msg: Mapping[str, Any]) -> None:
+        worker = str(msg["worker"])
+        is_ending = worker in self._closing or self.scheduler.status.name != "running"
+        expected = bool(msg.get("expected")) or is_ending
+        self._closing.discard(worker)
+        processing, computed = msg.get("processing-tasks", ()), msg.get("lost-computed-tasks", ())
+        self._lost.update(dict.fromkeys(processing, worker))
+        reason = "closed" if expected else "lost"
+        self.sender.put("left", worker, time.time(), reason, False)
+        text = f"Worker {worker} {'left' if expected else 'was lost'}."
+        self._note(
+            "left" if expected else "lost",
+            text,
+            self._workers.get(worker, worker),
+            processing=[name_key(key) for key in list(processing)[:20]],
+            n_processing=len(processing),
+            n_recomputed=len(computed),
+        )
+
+    @guarded
+    def beat(self) -> None:
+        """Note what Dask holds on each worker, and what it has measured of all tasks."""
+        if self.scheduler.plugins.get(NAME) is not self:
+            self._beat.stop()  # somebody took this plugin out
+            return
+        for address, state in list(self.scheduler.workers.items()):
+            metrics = state.metrics
+            if "memory" not in metrics:
+                continue
+            process, memory = self._workers.get(address), state.memory
+            own = metrics.get(NAME) or {}
+            if self._is_here(address, state):
+                self.sender.put("level", process, int(memory.managed), int(memory.spilled))
+            else:
+                self.sender.put(
+                    "sample",
+                    time.time(),
+                    process,
+                    max(int(metrics["memory"]), own.get("peak", 0)),
+                    int(memory.managed),
+                    int(memory.spilled),
+                    own.get("cpu"),
+                    own.get("read"),
+                    own.get("written"),
+                    own.get("received"),
+                    own.get("sent"),
+                )
+        activity = _sum_activity(getattr(self.scheduler, "cumulative_worker_metrics", {}))
+        if activity and activity != self._activity:
+            self._activity = activity
+            self.sender.put("fact", f"activity {self.scheduler.id[-12:]}", activity)
+
+    async def close(self) -> None:
+        """Send the rest when the scheduler ends."""
+        self.beat()
+        self.sender.flush()
+
+    def _note(self, kind: str, message: str, process: str, **details: Any) -> None:
+        text = json.dumps({"process": process, **details})
+        self.sender.put("event", time.time(), kind, clean(message), text)
+
+    def _here(self) -> dict[str, Any]:
+        return {"host": self._host, "pid": os.getpid()}
+
+    def _is_here(self, address: str, state: Any) -> bool:
+        if address.startswith("inproc://") or state.host in ("127.0.0.1", "::1", "localhost"):
+            return True
+        return bool(state.host == self.scheduler.address.rpartition(":")[0].rpartition("/")[2])
+
+    def _open_sender(self) -> Sender:
+        if socket.gethostname() == self._recorder_host:
+            try:
+                connect(self._place).close()
+            except OSError:
+                pass
+            else:
+                return Sender(self._place)
+        scheduler, topic = self.scheduler, f"{NAME}-{os.path.basename(self._place)}"
+
+        def emit(rows: list[Any]) -> None:
+            scheduler.loop.add_callback(scheduler.log_event, topic, rows)
+
+        return Sender(self._place, emit)
+
+
+class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
+    """Adds to the heartbeat what Dask does not say, and sends warnings to the record."""
+
+    name = NAME
+    idempotent = True
+
+    def __init__(self, place: str, host: str) -> None:
+        self._place = place
+        self._recorder_host = host
+
+    def setup(self, worker: Any) -> None:
+        """Begin to watch."""
+        worker.metrics[NAME] = self.measure
+        # Workers in the process of the client leave this to the client.
+        self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
+        if self._is_crumbing:
+            self.sender = Sender(self._place)
+            self._executing: dict[Any, str] = {}
+            self._crumb = os.open(crumb_path(self._place, os.getpid()), os.O_CREAT | os.O_WRONLY)
+            self._handler = LogHandler(self.sender)
+            logging.getLogger("distributed").addHandler(self._handler)
+
+    def teardown(self, worker: Any) -> None:
+        """Cease to watch."""
+        worker.metrics.pop(NAME, None)
+        if handler := getattr(self, "_handler", None):
+            logging.getLogger("distributed").removeHandler(handler)
+            self.sender.close()
+            self._is_crumbing = False
+            os.close(self._crumb)
+
+    @guarded
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Leave a crumb: what this process computes, where it is found if it is killed."""
+        if not self._is_crumbing or (finish != "executing" and start != "executing"):
+            return
+        if finish == "executing":
+            self._executing[key] = name_key(key)
+        else:
+            self._executing.pop(key, None)
+        names = "\n".join(list(self._executing.values())[:8])
+        # The kernel keeps what was written when the process is killed.
+        os.pwrite(self._crumb, names.encode()[:CRUMB_BYTES].ljust(CRUMB_BYTES), 0)
+
+    def measure(self, worker: Any) -> dict[str, Any]:
+        """Return what this process has used."""
+        totals = getattr(worker, "digests_total", {})
+        found = {
+            "received": int(totals.get(("gather-dep", "network", "bytes"), 0)),
+            "sent": int(totals.get(("get-data", "network", "bytes"), 0)),
+            "cpu": time.process_time(),
+        }
+        try:
+            with open("/proc/self/status") as file:
+                line = next(line for line in file if line.startswith("VmHWM:"))
+            found["peak"] = int(line.split()[1]) * 1024
+            with open("/proc/self/io") as file:
+                counts = dict(line.split(": ") for line in file)
+            found["read"], found["written"] = int(counts["read_bytes"]), int(counts["write_bytes"])
+        except (OSError, StopIteration):
+            pass
+        return found
+
+
+class NannyWatch(NannyPlugin):  # type: ignore[misc]
+    """Notes with which status a worker ended: Dask keeps it to itself."""
+
+    name = NAME
+    idempotent = True
+    restart = False
+
+    def __init__(self, place: str, host: str) -> None:
+        self._place = place
+        self._recorder_host = host
+
+    def setup(self, nanny: Any) -> None:
+        """Begin to watch."""
+        if socket.gethostname() != self._recorder_host:
+            return
+        self.sender = Sender(self._place)
+        nanny._on_worker_exit_sync = self._wrap(nanny, nanny._on_worker_exit_sync)
+        if nanny.process is not None:
+            nanny.process.on_exit = self._wrap(nanny, nanny.process.on_exit)
+
+    def teardown(self, nanny: Any) -> None:  # noqa: ARG002
+        """Send the rest."""
+        if hasattr(self, "sender"):
+            self.sender.flush()
+
+    def _wrap(self, nanny: Any, on_exit: Callable[[Any], None]) -> Callable[[Any], None]:
+        def note(code: Any) -> None:
+            self._note_exit(nanny, code)
+            on_exit(code)
+
+        return note
+
+    @guarded
+    def _note_exit(self, nanny: Any, code: Any) -> None:
+        if isinstance(code, int) and nanny.worker_address is not None:
+            reason = describe_exit(code) if code else "closed"
+            self.sender.put("left", nanny.worker_address, time.time(), reason, True)
+
+
+def describe_exit(code: int) -> str:
+    """Return how a process ended, in words.
+
+    Examples
+    --------
+    >>> describe_exit(-9), describe_exit(3)
+    ('killed by signal 9', 'ended with status 3')
+    """
+    return f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+def _count_missing(ts: Any, worker: Any) -> int | None:
+    """Return the bytes that a worker must fetch for a task, and not for another one already."""
+    dependencies = ts.dependencies
+    if not dependencies:
+        return 0
+    if len(dependencies) > MOST_DEPENDENCIES:
+        return None
+    needed = worker.needs_what
+    missing = [dts for dts in dependencies if needed.get(dts) == 1]
+    return int(sum(dts.get_nbytes() for dts in missing))
+
+
+def _sum_activity(metrics: Mapping[Any, float]) -> dict[str, float]:
+    """Return what Dask has measured of all tasks, with keys that are text."""
+    return {
+        " | ".join(map(str, key)): float(value)
+        for key, value in metrics.items()
+        if isinstance(key, tuple)
+    }
