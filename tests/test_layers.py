@@ -16,7 +16,7 @@ ROWS = [
     {"api"},
     {"pipelines"},
     {"composing", "executing"},
-    {"remembering", "steering"},
+    {"remembering", "steering", "explaining"},
     {
         "sources",
         "probing",

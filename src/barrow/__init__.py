@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barrow.api import cluster, map, open, plan, reduce, run
+    from barrow.api import cluster, map, open, plan, reduce, report, run
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -23,13 +23,26 @@ _HOMES = {
     "plan": "barrow.api",
     "run": "barrow.api",
     "cluster": "barrow.api",
+    "report": "barrow.api",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
     "Plan": "barrow.model.plan",
     "Run": "barrow.model.run",
 }
 
-__all__ = ["open", "map", "reduce", "plan", "run", "cluster", "Step", "Source", "Plan", "Run"]
+__all__ = [
+    "open",
+    "map",
+    "reduce",
+    "plan",
+    "run",
+    "cluster",
+    "report",
+    "Step",
+    "Source",
+    "Plan",
+    "Run",
+]
 
 
 def __getattr__(name: str) -> Any:

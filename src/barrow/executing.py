@@ -5,6 +5,7 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
+import platform
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import OutputError
+from barrow.explaining import write_report, write_unasked
 from barrow.model.applied import Apply, kept_dims
 from barrow.model.plan import Plan
 from barrow.model.run import Run
@@ -58,7 +60,7 @@ def execute(
     """
     assert plan.target is not None
     to, resume = plan.options.get("to"), plan.options.get("resume", True)
-    key = None
+    key, began = None, time.perf_counter()
     if to is None:
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
@@ -77,6 +79,8 @@ def execute(
         folder.release()
         if folder.is_temporary or folder.read_key() is None:
             folder.remove()  # nothing was begun that could be taken up again
+        else:
+            write_unasked(folder.root, time.perf_counter() - began, plan.n_chunks)
         raise
 
 
@@ -97,7 +101,7 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
     metrics = json.loads(folder.metrics_path.read_text())
     plan = replace(plan, measured=compare(plan, metrics))
     result = _present(plan, _open_result(plan, folder))
-    return Run(result, plan, metrics, folder.root, skipped)
+    return Run(result, plan, metrics, folder.root, skipped, write_report)
 
 
 def open_values(run: Run) -> Any:
@@ -174,6 +178,7 @@ class _Execution:
             self.plan.save(self.folder.plan_path)
             self.folder.key_path.write_text(self.key or "")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
+            record.describe({"kind": "run", "pid": os.getpid(), "host": platform.node()})
             record.describe(describe_environment())
             record.forget_skipped()
             for earlier in self.skipped:
@@ -323,12 +328,14 @@ class _Execution:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root, self.skipped)
+            run = Run(value, kept, metrics, folder.root, self.skipped, write_report)
             owner: Any = run
         else:
             owner = self.values if self.values is not None else _open_result(self.plan, folder)
             result = _present(self.plan, owner)
-            run = Run(result, kept, metrics, folder.root, self.skipped)
+            run = Run(result, kept, metrics, folder.root, self.skipped, write_report)
+        if not folder.is_temporary:
+            write_unasked(folder.root, metrics["wall_seconds"], self.plan.n_chunks)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

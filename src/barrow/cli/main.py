@@ -11,7 +11,7 @@ import click
 import barrow
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map")
+COMMANDS = ("demo", "plan", "map", "report", "compare")
 
 
 class LazyGroup(click.Group):

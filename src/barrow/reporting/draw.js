@@ -1,0 +1,116 @@
+// Draws the figures of a report with BokehJS. Data, words and units come from figures.py.
+(() => {
+  "use strict";
+  const figures = JSON.parse(document.getElementById("figures").textContent);
+  const narrow = matchMedia("(max-width: 600px)");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const NARROW_LABEL = 12;
+
+  const colour = (name) =>
+    getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  // Made of text nodes, never of HTML: names come from users and from files.
+  const makeTooltip = (rows) => (source, {index}) => {
+    const box = document.createElement("div");
+    box.style.cssText =
+      "max-width: 20rem; overflow-wrap: anywhere; font: 12px/1.4 system-ui, sans-serif;" +
+      `color: ${colour("ink")}; unicode-bidi: isolate`;
+    for (const [heading, column] of rows) {
+      const line = document.createElement("div");
+      const value = String(source.get_column(column)?.[index ?? 0] ?? "");
+      line.textContent = heading === "" ? value : `${heading}: ${value}`;
+      if (heading === "") line.style.fontWeight = "600";
+      box.append(line);
+    }
+    return box;
+  };
+
+  const addLayer = (plot, layer) => {
+    const source = new Bokeh.ColumnDataSource({data: layer.data});
+    const ink = colour(layer.colour);
+    const alpha = typeof layer.alpha === "string" ? {field: layer.alpha} : layer.alpha;
+    const place = (...names) => Object.fromEntries(names.map((name) => [name, {field: name}]));
+    const line = {line_color: ink, line_width: layer.width, line_dash: layer.dash};
+    let renderer;
+    if (layer.glyph === "line") {
+      renderer = plot.line({...place("x", "y"), ...line, line_join: "round", source});
+    } else if (layer.glyph === "scatter") {
+      const look = {marker: layer.marker, size: layer.size, fill_color: ink, fill_alpha: alpha};
+      renderer = plot.scatter({...place("x", "y"), ...look, ...line, line_alpha: alpha, source});
+      if (layer.width === 0) renderer.glyph.line_color = {value: null};
+    } else {
+      const look = {fill_color: ink, fill_alpha: alpha, line_alpha: alpha};
+      renderer = plot.quad({...place("left", "right", "top", "bottom"), ...line, ...look, source});
+      if (layer.width === 0) renderer.glyph.line_color = {value: null};
+    }
+    if (layer.hover.length !== 0) {
+      const tooltips = makeTooltip(layer.hover);
+      plot.add_tools(new Bokeh.HoverTool({renderers: [renderer], tooltips, limit: 1}));
+    }
+  };
+
+  const styleAxis = (axis, spec) => {
+    const font = "system-ui, sans-serif";
+    Object.assign(axis, {
+      axis_label: spec.label === "" ? null : spec.label,
+      axis_label_text_color: colour("soft"),
+      axis_label_text_font: font,
+      axis_label_text_font_size: "12px",
+      axis_label_text_font_style: "normal",
+      axis_line_color: colour("line"),
+      major_label_text_color: colour("soft"),
+      major_label_text_font: font,
+      major_label_text_font_size: "11px",
+      major_tick_line_color: colour("line"),
+      minor_tick_line_color: null,
+    });
+    if (spec.ticks !== null) {
+      const fit = (text) =>
+        narrow.matches && text.length > NARROW_LABEL ? `${text.slice(0, NARROW_LABEL)}…` : text;
+      axis.ticker = new Bokeh.FixedTicker({ticks: spec.ticks.map(([at]) => at)});
+      axis.major_label_overrides = new Map(spec.ticks.map(([at, text]) => [at, fit(text)]));
+      axis.major_tick_line_color = null;
+    }
+  };
+
+  const makePlot = (spec) => {
+    const plot = Bokeh.Plotting.figure({
+      height: spec.height,
+      sizing_mode: "stretch_width",
+      x_range: new Bokeh.Range1d({start: spec.x.start, end: spec.x.end}),
+      y_range: new Bokeh.Range1d({start: spec.y.start, end: spec.y.end}),
+      tools: "xpan,xbox_zoom,reset",
+      toolbar_location: "above",
+      background_fill_color: null,
+      border_fill_color: null,
+      outline_line_color: null,
+      min_border_right: 14,
+      min_border_top: 4,
+    });
+    plot.toolbar.logo = null;
+    plot.toolbar.autohide = true;
+    styleAxis(plot.xaxis, spec.x);
+    styleAxis(plot.yaxis, spec.y);
+    plot.xgrid.grid_line_color = null;
+    plot.ygrid.grid_line_color = spec.y.ticks === null ? colour("grid") : null;
+    for (const layer of spec.layers) addLayer(plot, layer);
+    return plot;
+  };
+
+  const draw = async () => {
+    document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
+    for (const spec of figures) {
+      const place = document.getElementById(`figure-${spec.name}`);
+      place.replaceChildren();
+      await Bokeh.Plotting.show(makePlot(spec), place);
+    }
+    document.documentElement.dataset.ready = "true";
+  };
+
+  let drawing = draw();
+  const redraw = () => {
+    drawing = drawing.then(draw);
+  };
+  dark.addEventListener("change", redraw);
+  narrow.addEventListener("change", redraw);
+})();
