@@ -5,10 +5,10 @@ import sqlite3
 
 import numpy as np
 import pytest
-from browser import Browser, find_browser
 
 from barrow.recording.reading import Record
 from barrow.recording.record import RecordWriter
+from browser import Browser, find_browser
 
 BEGAN = 1_800_000_000.0
 MIB = 2**20
@@ -112,11 +112,12 @@ def make_watched(path, *, workers=4, threads=2, tasks=400, steps=None, names=Non
     free = dict.fromkeys(lanes, BEGAN + 0.5)
     mean = 0.9 * seconds * len(lanes) / max(1, tasks)
     rows = []
-    for number in range(tasks):
-        step = int(random.choice(len(steps), p=_weights(len(steps))))
+    chosen = random.choice(len(steps), tasks, p=_weights(len(steps))).tolist()
+    lengths = (mean * random.gamma(3, size=tasks) / 3).tolist()
+    peaks = (random.uniform(50, 300, tasks) * MIB).astype(int).tolist()
+    for number, (step, took, peak) in enumerate(zip(chosen, lengths, peaks, strict=True)):
         lane = min(lanes, key=free.__getitem__)
-        took = float(mean * random.gamma(3) / 3)
-        started = free[lane] + float(random.uniform(0, 0.1 * mean))
+        started = free[lane] + 0.05 * mean
         free[lane] = started + took
         failed = number % 97 == 5
         rows.append(
@@ -136,7 +137,7 @@ def make_watched(path, *, workers=4, threads=2, tasks=400, steps=None, names=Non
                 "cpu_seconds": 0.7 * took,
                 "received_bytes": 3 * MIB,
                 "result_bytes": 8 * MIB,
-                "peak_bytes": int(random.uniform(50, 300) * MIB),
+                "peak_bytes": peak,
                 "attempt": 1,
                 "outcome": "failed" if failed else "done",
                 "error": "ValueError('no photons')" if failed else None,

@@ -30,7 +30,6 @@ def command(folder: str, to: str | None, is_opened: bool, as_json: bool, trace: 
         return
     click.echo(f"{format_text(content)}\n")
     place = record.path.parent if to is None else Path(to)
-    place.mkdir(parents=True, exist_ok=True)
     page = write_page(content, place)
     click.echo(f"Report in {page}")
     if trace:

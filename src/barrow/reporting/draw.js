@@ -4,7 +4,7 @@
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const narrow = matchMedia("(max-width: 600px)");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const NARROW_LABEL = 12;
+  const NARROW_LABEL = 10;
 
   const colour = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -30,7 +30,8 @@
     const ink = colour(layer.colour);
     const alpha = typeof layer.alpha === "string" ? {field: layer.alpha} : layer.alpha;
     const place = (...names) => Object.fromEntries(names.map((name) => [name, {field: name}]));
-    const line = {line_color: ink, line_width: layer.width, line_dash: layer.dash};
+    const edge = colour(layer.edge ?? layer.colour);
+    const line = {line_color: edge, line_width: layer.width, line_dash: layer.dash};
     let renderer;
     if (layer.glyph === "line") {
       renderer = plot.line({...place("x", "y"), ...line, line_join: "round", source});
@@ -66,7 +67,7 @@
     });
     if (spec.ticks !== null) {
       const fit = (text) =>
-        narrow.matches && text.length > NARROW_LABEL ? `${text.slice(0, NARROW_LABEL)}…` : text;
+        narrow.matches && text.length > NARROW_LABEL ? `…${text.slice(-NARROW_LABEL)}` : text;
       axis.ticker = new Bokeh.FixedTicker({ticks: spec.ticks.map(([at]) => at)});
       axis.major_label_overrides = new Map(spec.ticks.map(([at, text]) => [at, fit(text)]));
       axis.major_tick_line_color = null;

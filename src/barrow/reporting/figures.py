@@ -6,7 +6,7 @@ the Python side of Bokeh would cost every run a second or two for its import alo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barrow.reporting.content import Content, Memory, Pairs, Prediction, Timeline
@@ -25,8 +25,8 @@ _SECONDS = ((7200, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (1e-3, 1e-3, "ms")
 _BYTES = tuple((1024**n, 1024**n, u) for n, u in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")))
 _SIGNS = {
     "death": ("bad", "x", "worker died or was lost"),
-    "pause": ("c1", "square", "worker paused"),
-    "spill": ("c3", "triangle", "results moved to disk"),
+    "pause": ("ink", "square", "worker paused"),
+    "spill": ("ink", "triangle", "results moved to disk"),
     "other": ("muted", "diamond", "other event"),
 }
 
@@ -53,6 +53,8 @@ class Layer:
     """A number, or the name of a column."""
     width: float = 1.0
     dash: str = "solid"
+    edge: str | None = None
+    """Colour of the rim, if it is another."""
     marker: str = "circle"
     size: float = 6.0
     hover: list[tuple[str, str]] = field(default_factory=list)
@@ -196,6 +198,10 @@ def _layer_bars(
     if colour == "bad":
         data["outcome"] = [f"{tasks['outcome'][i]} {tasks['error'][i]}".strip() for i in numbers]
         hover.append(("outcome", "outcome"))
+    if colour == "bad":
+        # Taller than the others: seen by those, too, who do not tell the colours apart.
+        data["top"], data["bottom"] = list(lanes), [lane + 1 for lane in lanes]
+        return Layer("quad", colour, data, width=1.5, hover=hover)
     return Layer("quad", colour, data, width=0.6, hover=hover)
 
 
@@ -275,9 +281,11 @@ def _draw_memory(memory: Memory, seconds: float) -> Figure | None:
                 "when": [format_seconds(max(0.0, mark.time)) for mark in marks],
             }
             hover = [("", "what"), ("after", "when")]
-            layers.append(
-                Layer("scatter", colour, data, marker=marker, size=11, width=2, hover=hover)
-            )
+            # A rim in the colour of the paper keeps a sign apart from the line it stands on.
+            edge = None if marker == "x" else "paper"
+            width = 2.5 if edge is None else 1.5
+            look = Layer("scatter", colour, data, width=width, edge=edge, hover=hover)
+            layers.append(replace(look, marker=marker, size=12))
             legend.append(Legend(colour, text, marker))
     caption = "What every process held. "
     caption += (

@@ -29,9 +29,10 @@ from barrow.reporting.surroundings import (
     read_plan,
     tell_how_to_repeat,
 )
-from barrow.reporting.tables import Tables, numbers
+from barrow.reporting.tables import Once, Tables, numbers
 from barrow.reporting.tasks import PHASES, Tasks, read_tasks
 from barrow.reporting.timeline import draw_timeline
+from barrow.reporting.words import in_order
 from barrow.units import format_bytes, format_count, format_seconds
 
 MOST_ROWS = 100
@@ -50,7 +51,7 @@ def gather(
     is_alive
         Whether the process of a run without an end still runs; None if nobody knows.
     """
-    return _Gathering(record, tuple(findings), is_alive).content()
+    return _Gathering(Once(record), tuple(findings), is_alive).content()
 
 
 @dataclass(frozen=True)
@@ -170,13 +171,11 @@ class _Gathering:
 
     @cached_property
     def _lane_numbers(self) -> dict[tuple[str, str], int]:
-        """Threads side by side, processes in the order in which they began."""
-        order = np.argsort(self.tasks.started, kind="stable").tolist()
-        seen = dict.fromkeys(self._workplaces[i] for i in order)
-        first: dict[str, int] = {}
-        for process, _ in seen:
-            first.setdefault(process, len(first))
-        ordered = sorted(seen, key=lambda place: (first[place[0]], place[1]))
+        """Threads of a process side by side, processes in the order of their names."""
+        ordered = sorted(
+            set(self._workplaces),
+            key=lambda place: (in_order(self.processes.label(place[0])), *map(in_order, place)),
+        )
         return {place: number for number, place in enumerate(ordered)}
 
     @cached_property

@@ -77,11 +77,12 @@ def list_problems(record: Tables, tasks: Tasks, processes: Processes, began: flo
     said = [
         (len(record.columns("skipped")["chunk"]), "{} left out", "chunk"),
         (failed, "{} failed", "task"),
-        (found["split"], "{} did not fit the memory and had to be split", "piece of work"),
+        (found["split"], "chunks were split for want of memory, {}", "time"),
         (len(processes.deaths), "{} died", "worker"),
-        (lost or found["lost"], "{} lost with its worker", "task"),
+        (lost, "{} lost with a worker", "task"),
+        (0 if processes.deaths else found["lost"], "chunks were lost with a worker, {}", "time"),
         (found["recycled"], "{} leaked memory and had to be replaced", "worker"),
-        (found["damaged"], "{} found damaged results of an earlier run", "check"),
+        (found["damaged"], "results of an earlier run were damaged, {}", "time"),
     ]
     return [text.format(format_count(n, noun)) for n, text, noun in said if n]
 

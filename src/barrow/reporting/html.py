@@ -77,9 +77,14 @@ def _template() -> Any:
 
     environment = Environment(autoescape=True, trim_blocks=True)
     environment.filters["short"] = lambda text, most=120: shorten(str(text), most)
-    environment.filters["format_as"] = lambda value, kind: _SHOW[kind](max(0.0, value))
+    environment.filters["format_as"] = _format_as
     environment.filters["sign"] = _sign
     return environment.from_string((HERE / "page.html").read_text())
+
+
+def _format_as(value: float, kind: str) -> str:
+    # What is a little before the beginning comes from clocks that differ.
+    return _SHOW[kind](value) if value > 0 else {"seconds": "0 s", "bytes": "0 B"}[kind]
 
 
 def _sign(entry: Legend) -> Any:

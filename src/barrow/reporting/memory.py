@@ -9,10 +9,10 @@ from barrow.reporting.content import Mark, MarkKind, Memory, Series
 from barrow.reporting.processes import Processes
 from barrow.reporting.tables import Tables, numbers
 from barrow.reporting.tasks import Tasks
-from barrow.reporting.words import shorten, to_list
+from barrow.reporting.words import in_order, shorten, to_list
 from barrow.units import format_bytes
 
-MOST_SERIES = 8
+MOST_SERIES = 6
 MOST_POINTS = 400
 MOST_MARKS = 300
 
@@ -46,10 +46,13 @@ def draw_memory(
         of_it = names == name
         order = np.argsort(time[of_it], kind="stable")
         found.append((name, time[of_it][order], held[of_it][order]))
-    found.sort(key=lambda entry: -float(entry[2].max()))
+    # Those that died are what the reader looks for, then the largest.
+    died = {name for name, _, _ in processes.deaths}
+    found.sort(key=lambda entry: (entry[0] not in died, -float(entry[2].max())))
+    shown = sorted(found[:MOST_SERIES], key=lambda entry: in_order(processes.label(entry[0])))
     series = [
         Series(processes.label(name), *_thin(times, values), limit_bytes=processes.limits.get(name))
-        for name, times, values in found[:MOST_SERIES]
+        for name, times, values in shown
     ]
     rest = found[MOST_SERIES:]
     if rest:

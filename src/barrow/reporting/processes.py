@@ -58,7 +58,7 @@ class Processes:
     @cached_property
     def _labels(self) -> dict[str, str]:
         return {
-            name: f"{kind} {label if label is not None else pid}"
+            name: _call(kind, str(pid if label is None else label))
             for name, kind, label, pid in zip(
                 *(self.rows[column] for column in ("name", "kind", "label", "pid")), strict=True
             )
@@ -82,6 +82,10 @@ class Processes:
             return ""
         word = str(word)
         return self._names.get(word) or self._names.get(word.partition("/")[0]) or word
+
+
+def _call(kind: str, label: str) -> str:
+    return label if kind in label else f"{kind} {label}"
 
 
 def _is_quiet(reason: str) -> bool:

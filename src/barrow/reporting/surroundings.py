@@ -78,7 +78,7 @@ def name_program(facts: Mapping[str, Any]) -> str:
     >>> name_program({"command": ["scripts/fit.py"]})
     'fit.py'
     """
-    command = facts.get("command") or ()
+    command = facts.get("command") or []
     words = command if isinstance(command, list) else str(command).split()
     named = [str(word) for word in words if not str(word).startswith("-")]
     return str(facts.get("name") or (PurePath(named[0]).name if named else "program"))

@@ -20,6 +20,25 @@ class Tables(Protocol):
         """Return one table, column by column."""
 
 
+class Once:
+    """The tables of a record, each read once."""
+
+    def __init__(self, record: Tables) -> None:
+        self._record = record
+        self._read: dict[str, Columns] = {}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What is known of the run as a whole."""
+        return self._record.facts
+
+    def columns(self, name: str) -> Columns:
+        """Return one table, column by column."""
+        if name not in self._read:
+            self._read[name] = self._record.columns(name)
+        return self._read[name]
+
+
 def numbers(values: list[Any]) -> np.ndarray:
     """Return a column as numbers; what was not measured is NaN.
 

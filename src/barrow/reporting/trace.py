@@ -26,7 +26,7 @@ def write_trace(record: Tables, file: IO[str]) -> int:
     file.write('{"displayTimeUnit":"ms","traceEvents":[')
     for event in list_events(record):
         file.write(",\n" if count else "\n")
-        json.dump(event, file, separators=(",", ":"))
+        file.write(json.dumps(event, separators=(",", ":")))
         count += 1
     file.write("\n]}\n")
     return count

@@ -1,5 +1,6 @@
 """Small changes of form that all parts of a report share."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,19 @@ def shorten(text: str, most: int) -> str:
         return text
     half = most // 2
     return f"{text[:half]}… {text[-half:]}"
+
+
+def in_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the key by which people sort names: numbers in them by their value.
+
+    Examples
+    --------
+    >>> sorted(["worker-10", "worker-2", "client"], key=in_order)
+    ['client', 'worker-2', 'worker-10']
+    """
+    # Of a name that is longer than anybody reads, the beginning will do.
+    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name[:200])
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
 
 
 def to_list(values: np.ndarray, digits: int = 6) -> list[Any]:

@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,12 +41,14 @@ def _write(path: Path, fill: Callable[[IO[str]], object]) -> Path:
     """Write a file that appears when it is whole."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         # What a name holds that no text may hold must not cost the report.
         with open(partial, "w", encoding="utf-8", errors="replace") as file:
             fill(file)
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise OutputError(
             f"{path} cannot be written: {error.strerror}. Choose another folder with to=."
         ) from error
