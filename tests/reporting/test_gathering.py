@@ -1,17 +1,31 @@
 """What a report says, from records of all kinds."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import barrow
+from barrow.model.cost import Cost
 from barrow.recording.reading import open_record
 from barrow.reporting.content import Finding
 from barrow.reporting.gathering import gather
 from barrow.reporting.timeline import MOST_TASKS
 
 BEGAN = 1_800_000_000.0
+CHUNK = {
+    "read_seconds": 0.1,
+    "compute_seconds": 0.5,
+    "write_seconds": 0.1,
+    "cpu_seconds": 0.4,
+    "read_bytes": 8,
+    "written_bytes": 8,
+    "checksum": 1,
+    "peak_bytes": 100,
+    "worker": "17/main",
+    "resident_bytes": 1000,
+}
 
 
 def halve(x):
@@ -44,14 +58,16 @@ def test_every_chunk_of_an_own_run_is_drawn_and_predicted(own_run):
     assert content.left_out == ()
 
 
-def test_an_edge_chunk_is_predicted_to_need_less(tmp_path):
-    big = np.ones((5, 2**18))
-    plan = barrow.plan(halve, big, cluster=False, memory="2GB").with_chunks(dim_0=2)
-    run = barrow.run(plan, folder=tmp_path / "run")
-    pairs = gather(open_record(run.folder)).prediction.peak_bytes
-    if pairs is None:
-        pytest.skip("This system does not tell how much memory a task has held.")
-    assert pairs.predicted[0] == pairs.predicted[1] > pairs.predicted[2]
+def test_an_edge_chunk_is_predicted_to_need_less(empty_record):
+    plan = barrow.plan(halve, np.ones((5, 100)), cluster=False).with_chunks(dim_0=2)
+    cost = Cost(points=((200, 0.5),), peak_per_item=16.0)
+    plan = replace(plan, items=200, peak_bytes=3200, task_seconds=0.5, seconds=2, cost=cost)
+    rows = [{**CHUNK, "chunk": n, "cells": 1, "started": BEGAN + n} for n in (0, 1, 2)]
+    record = empty_record.describe(plan=plan.to_json()).add("task", rows)
+    prediction = gather(record.read()).prediction
+    assert prediction.peak_bytes.predicted == [3200, 3200, 1600]
+    assert prediction.seconds.predicted == [0.5, 0.5, 0.25]
+    assert prediction.seconds.measured == pytest.approx([0.7, 0.7, 0.7])
 
 
 def test_a_watched_program_is_told_with_its_troubles(watched):
@@ -133,20 +149,8 @@ def test_a_run_of_one_task_has_quantiles_that_are_all_the_same(watched):
 
 
 def test_chunks_computed_in_one_call_are_one_bar(empty_record):
-    row = {
-        "read_seconds": 0.1,
-        "compute_seconds": 0.5,
-        "write_seconds": 0.1,
-        "cpu_seconds": 0.4,
-        "read_bytes": 8,
-        "written_bytes": 8,
-        "checksum": 1,
-        "peak_bytes": 100,
-        "worker": "17/main",
-        "resident_bytes": 1000,
-    }
-    together = [{**row, "chunk": n, "cells": 3, "started": BEGAN + 1} for n in (0, 1, 2)]
-    alone = [{**row, "chunk": 3, "cells": 1, "started": BEGAN + 4}]
+    together = [{**CHUNK, "chunk": n, "cells": 3, "started": BEGAN + 1} for n in (0, 1, 2)]
+    alone = [{**CHUNK, "chunk": 3, "cells": 1, "started": BEGAN + 4}]
     timeline = gather(empty_record.add("task", together + alone).read()).timeline
     assert timeline.tasks["label"] == ["chunks 0 to 2", "chunk 3"]
     assert timeline.tasks["seconds"] == pytest.approx([2.1, 0.7])
