@@ -18,6 +18,7 @@ demo: $(STAMP)
 	@$(BIN)/barrow demo
 
 test: lint
+	@sh tests/install-browser
 	@$(BIN)/python -m pytest --quiet
 
 bench: $(STAMP)

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 def find_browser():

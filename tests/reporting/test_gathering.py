@@ -177,7 +177,9 @@ def test_a_run_that_was_taken_up_and_killed_does_not_carry_the_old_end(watched):
 def test_the_first_finding_is_what_is_wrong_and_what_to_change(watched):
     finding = Finding("Workers waited for the disk.", ("60 % of the time",), "Use larger chunks.")
     content = gather(watched().read(), findings=[finding])
-    assert content.headline.endswith("; Workers waited for the disk; to change: Use larger chunks.")
+    assert content.headline.endswith(
+        "; Workers waited for the disk; what to do: Use larger chunks."
+    )
 
 
 def test_all_of_it_is_json_without_nan(watched, own_run):

@@ -59,3 +59,5 @@ def command(
         click.echo(f"... and {len(run.skipped) - MOST_SHOWN} more.", err=True)
     if not quiet:
         click.echo(f"{to} holds this result already." if was_there else f"{run}\nResult in {to}")
+        if (page := run.folder / "report.html").exists():
+            click.echo(f"Report in {page}")

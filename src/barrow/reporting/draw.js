@@ -50,6 +50,8 @@
     }
   };
 
+  const makeTicker = (spec) => new Bokeh.FixedTicker({ticks: spec.ticks.map(([at]) => at)});
+
   const styleAxis = (axis, spec) => {
     const font = "system-ui, sans-serif";
     Object.assign(axis, {
@@ -66,11 +68,12 @@
       minor_tick_line_color: null,
     });
     if (spec.ticks !== null) {
+      // Lanes have names of any length.
       const fit = (text) =>
         narrow.matches && text.length > NARROW_LABEL ? `…${text.slice(-NARROW_LABEL)}` : text;
-      axis.ticker = new Bokeh.FixedTicker({ticks: spec.ticks.map(([at]) => at)});
+      axis.ticker = makeTicker(spec);
       axis.major_label_overrides = new Map(spec.ticks.map(([at, text]) => [at, fit(text)]));
-      axis.major_tick_line_color = null;
+      if (spec.scale === "linear") axis.major_tick_line_color = null;
     }
   };
 
@@ -80,6 +83,8 @@
       sizing_mode: "stretch_width",
       x_range: new Bokeh.Range1d({start: spec.x.start, end: spec.x.end}),
       y_range: new Bokeh.Range1d({start: spec.y.start, end: spec.y.end}),
+      x_axis_type: spec.x.scale,
+      y_axis_type: spec.y.scale,
       tools: "xpan,xbox_zoom,reset",
       toolbar_location: "above",
       background_fill_color: null,
@@ -93,7 +98,9 @@
     styleAxis(plot.xaxis, spec.x);
     styleAxis(plot.yaxis, spec.y);
     plot.xgrid.grid_line_color = null;
-    plot.ygrid.grid_line_color = spec.y.ticks === null ? colour("grid") : null;
+    const isNamed = spec.y.ticks !== null && spec.y.scale === "linear";
+    plot.ygrid.grid_line_color = isNamed ? null : colour("grid");
+    if (spec.y.scale === "log") plot.ygrid.ticker = makeTicker(spec.y);
     for (const layer of spec.layers) addLayer(plot, layer);
     return plot;
   };
@@ -103,7 +110,13 @@
     for (const spec of figures) {
       const place = document.getElementById(`figure-${spec.name}`);
       place.replaceChildren();
-      await Bokeh.Plotting.show(makePlot(spec), place);
+      try {
+        await Bokeh.Plotting.show(makePlot(spec), place);
+      } catch (error) {
+        // One figure less must not cost the others.
+        place.textContent = "This figure could not be drawn.";
+        console.error(error);
+      }
     }
     document.documentElement.dataset.ready = "true";
   };

@@ -7,6 +7,7 @@ the Python side of Bokeh would cost every run a second or two for its import alo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil, floor, log10
 from typing import Any
 
 from barrow.reporting.content import Content, Memory, Pairs, Prediction, Timeline
@@ -20,6 +21,8 @@ MOST_LABELS = 40
 LABEL_LENGTH = 22
 # A limit so far above all that was held would press the lines to the ground.
 FAR_ABOVE = 3.0
+# Where the largest is so many times the least, an axis is logarithmic.
+WIDE = 50.0
 
 _SECONDS = ((7200, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1e-6, "µs"))
 _BYTES = tuple((1024**n, 1024**n, u) for n, u in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")))
@@ -40,6 +43,7 @@ class Axis:
     end: float
     ticks: list[tuple[float, str]] | None = None
     """Where the labels stand, if not wherever it suits."""
+    scale: str = "linear"
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def _draw_timeline(timeline: Timeline, seconds: float) -> Figure | None:
     ]
     kinds = "reading, computing and writing" if has_phases else "steps"
     caption = (
-        f"What each worker did, coloured by {kinds}. Look for white gaps, where a worker waited, "
+        f"What each worker did, coloured by {kinds}. Look for gaps, where a worker waited, "
         "and for one long bar at the end, for which all others waited."
     )
     if timeline.blocks:
@@ -369,16 +373,25 @@ def _draw_pairs(
         "measured": [show(value) for value in pairs.measured],
     }
     hover = [("", "task"), ("predicted", "predicted"), ("measured", "measured")]
-    end = top / factor
+    start, end = 0.0, top / factor
+    least = min(value for value in (*data["x"], *data["y"], end) if value > 0)
+    scale: dict[str, Any] = {}
+    if end > WIDE * least:
+        # A few that took a hundred times longer would press all others into a corner.
+        start = least / 1.3
+        scale = {"scale": "log", "ticks": _list_decades(start, end)}
+        data = {name: [data[name][i] for i in _above(data, 0)] for name in data}
     return Figure(
         name,
         title,
         caption,
         height=300,
-        x=Axis(f"predicted ({unit})", 0, end),
-        y=Axis(f"measured ({unit})", 0, end),
+        x=Axis(f"predicted ({unit})", start, end, **scale),
+        y=Axis(f"measured ({unit})", start, end, **scale),
         layers=[
-            Layer("line", "muted", {"x": [0, end], "y": [0, end]}, width=1.2, dash="dashed"),
+            Layer(
+                "line", "muted", {"x": [start, end], "y": [start, end]}, width=1.2, dash="dashed"
+            ),
             Layer("scatter", "c0", data, alpha=0.55, size=7, width=0, hover=hover),
         ],
         legend=[
@@ -386,6 +399,28 @@ def _draw_pairs(
             Legend("c0", "one task", "circle"),
         ],
     )
+
+
+def _above(data: Mapping[str, list[Any]], least: float) -> list[int]:
+    """Return which points can stand on an axis that has no zero."""
+    pairs = zip(data["x"], data["y"], strict=True)
+    return [i for i, (x, y) in enumerate(pairs) if x > least and y > least]
+
+
+def _list_decades(start: float, end: float) -> list[tuple[float, str]]:
+    """Return the labels of a logarithmic axis.
+
+    Examples
+    --------
+    >>> _list_decades(3.0, 450.0)
+    [(5.0, '5'), (10.0, '10'), (20.0, '20'), (50.0, '50'), (100.0, '100'), (200.0, '200')]
+    >>> [label for _, label in _list_decades(0.03, 4000)]
+    ['0.1', '1', '10', '100', '1000']
+    """
+    first, last = floor(log10(start)), ceil(log10(end))
+    within = (1, 2, 5) if last - first <= 3 else (1,)
+    found = [factor * 10.0**power for power in range(first, last + 1) for factor in within]
+    return [(value, f"{value:.12g}") for value in found if start <= value <= end]
 
 
 def _unit(largest: float, units: Sequence[tuple[float, float, str]]) -> tuple[float, str]:

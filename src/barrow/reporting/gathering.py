@@ -230,7 +230,7 @@ class _Gathering:
         if self.plan is not None:
             chunks = format_count(self.plan.n_chunks, "chunk")
             is_whole = self._chunks_done >= self.plan.n_chunks
-            work = chunks if is_whole else f"{self._chunks_done:,} of {chunks} done"
+            work = chunks if is_whole else f"{self._chunks_done:,} of {chunks}"
         else:
             work = format_count(len(self.tasks), "task")
         n_processes = len(set(self.tasks.process))

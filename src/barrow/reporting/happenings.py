@@ -24,7 +24,7 @@ def list_events(record: Tables, processes: Processes, began: float) -> list[Even
     for time, kind, message, details in zip(
         *(events[name] for name in ("time", "kind", "message", "details")), strict=True
     ):
-        if time < began - 1:
+        if time < began - 1 or kind == "skipped":  # these have a table of their own
             continue
         if kind in ORDINARY and kind in first:
             at = first[kind]

@@ -43,4 +43,4 @@ def write_headline(
     if not wrong and status == "done":
         return f"{said}; nothing went wrong, and nothing needs to change."
     said += "".join(f"; {problem}" for problem in wrong)
-    return f"{said}; to change: {change.rstrip('.')}." if change else f"{said}."
+    return f"{said}; what to do: {change.rstrip('.')}." if change else f"{said}."

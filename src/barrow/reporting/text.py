@@ -43,8 +43,7 @@ def format_text(content: Content) -> str:
             for row in content.skipped[:MOST_LINES]
         ]
         lines += [*_say_more(content.skipped), ""]
-    told = [event for event in content.events if event.kind != "skipped"]
-    if told:
+    if told := content.events:
         lines += [
             f"{format_seconds(max(0.0, event.time)):>9}  {shorten(plain(event.message), 200)}"
             for event in told[:MOST_LINES]
