@@ -10,6 +10,7 @@ import barrow
 from barrow.model.cost import Cost
 from barrow.recording.reading import open_record
 from barrow.reporting.content import Finding
+from barrow.reporting.figures import draw_figures
 from barrow.reporting.gathering import gather
 from barrow.reporting.timeline import MOST_TASKS
 
@@ -91,6 +92,13 @@ def test_pauses_spills_and_deaths_are_marked_where_they_happened(watched):
     assert all(mark.bytes > 0 for mark in marks)
 
 
+def test_a_worker_that_was_told_to_go_has_not_died(watched):
+    details = json.dumps({"process": "node17/4002"})
+    left = {"time": BEGAN + 36, "kind": "left", "message": "Worker 1 left.", "details": details}
+    content = gather(watched().add("event", [left]).read())
+    assert content.problems == ("5 tasks failed",)
+
+
 def test_what_happens_in_every_run_is_told_once(watched):
     content = gather(watched().read())
     graphs = [event for event in content.events if event.kind == "graph"]
@@ -135,6 +143,24 @@ def test_a_thinned_line_keeps_its_highest_point(empty_record):
     (series,) = gather(record.add("sample", rows).read()).memory.series
     assert len(series.time) <= 400
     assert series.time[series.bytes.index(9_000)] == spike
+
+
+def test_many_steps_share_the_last_colour_and_it_is_grey(watched):
+    content = gather(watched(steps=[f"step-{n}" for n in range(9)]).read())
+    assert content.timeline.groups[-1] == "4 other steps"
+    assert draw_figures(content)["timeline"].legend[5].colour == "muted"
+
+
+def test_a_task_whose_thread_nobody_knows_stands_with_its_process(empty_record):
+    row = {"step": "a", "key": "a", "worker": "w", "attempt": 1, "outcome": "done"}
+    row |= {f"{name}_seconds": 0.1 for name in ("compute", "send", "spill")}
+    rows = [
+        {**row, "id": n, "thread": thread, "started": BEGAN + n, "ended": BEGAN + n + 0.5}
+        for n, thread in enumerate([7, None, 8])
+    ]
+    timeline = gather(empty_record.add("dask_task", rows).read()).timeline
+    assert timeline.lanes == ("w · 1", "w · 2")
+    assert timeline.tasks["lane"] == [0, 0, 1]
 
 
 def test_a_run_without_tasks_says_so(empty_record):

@@ -110,6 +110,8 @@ class Timeline:
     blocks: Columns = field(default_factory=dict)
     """All others, put together: lane, start, seconds, group, tasks, busy (a share)."""
     total: int = 0
+    has_others: bool = False
+    """Whether the last group is made of all steps that have no colour of their own."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _draw_timeline(timeline: Timeline, seconds: float) -> Figure | None:
     ends = [a + b for a, b in zip(tasks["start"], tasks["seconds"], strict=True)]
     factor, unit = _unit(max([seconds, *ends]), _SECONDS)
     has_phases = timeline.groups == PHASES
-    colours = _colours(timeline.groups)
+    colours = _colours(timeline)
     layers = []
     if timeline.blocks:
         layers += _layer_blocks(timeline, factor)
@@ -212,7 +212,7 @@ def _layer_bars(
 def _layer_blocks(timeline: Timeline, factor: float) -> list[Layer]:
     blocks = timeline.blocks
     layers = []
-    colours = _colours(timeline.groups)
+    colours = _colours(timeline)
     # Short tasks are not taken apart into phases: their colour is that of computing.
     usual = PHASES.index("computing") if timeline.groups == PHASES else None
     for group in sorted(set(blocks["group"])):
@@ -437,11 +437,12 @@ def _unit(largest: float, units: Sequence[tuple[float, float, str]]) -> tuple[fl
     return 1, "bytes"
 
 
-def _colours(groups: Sequence[str]) -> list[str]:
+def _colours(timeline: Timeline) -> list[str]:
     """Return a colour for each group; computing has the same as the first step elsewhere."""
-    if tuple(groups) == PHASES:
+    if timeline.groups == PHASES:
         return ["c1", "c0", "c2"]
-    return [_line(number) for number in range(len(groups))]
+    colours = [_line(number) for number in range(len(timeline.groups))]
+    return [*colours[:-1], "muted"] if timeline.has_others else colours
 
 
 def _line(number: int) -> str:

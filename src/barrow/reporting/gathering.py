@@ -167,7 +167,13 @@ class _Gathering:
 
     @cached_property
     def _workplaces(self) -> list[tuple[str, str]]:
-        return list(zip(self.tasks.process, self.tasks.thread, strict=True))
+        """Process and thread of each task; one whose thread nobody knows goes to the first."""
+        places = list(zip(self.tasks.process, self.tasks.thread, strict=True))
+        first: dict[str, str] = {}
+        for process, thread in sorted(set(places)):
+            if thread:
+                first.setdefault(process, thread)
+        return [(process, thread or first.get(process, "")) for process, thread in places]
 
     @cached_property
     def _lane_numbers(self) -> dict[tuple[str, str], int]:

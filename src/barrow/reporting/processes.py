@@ -17,11 +17,12 @@ class Processes:
     """The processes of a record, by their name in it."""
 
     rows: Columns
+    events: Columns
 
     @classmethod
     def of(cls, record: Tables) -> "Processes":
         """Return those that a record knows."""
-        return cls(record.columns("process"))
+        return cls(record.columns("process"), record.columns("event"))
 
     @cached_property
     def limits(self) -> Mapping[str, float]:
@@ -42,8 +43,17 @@ class Processes:
             for name, kind, left, reason in zip(
                 *(self.rows[column] for column in ("name", "kind", "left", "reason")), strict=True
             )
-            if kind == "worker" and left and not _is_quiet(reason or "")
+            if kind == "worker"
+            and left
+            and name not in self._sent_away
+            and not _is_quiet(reason or "")
         ]
+
+    @cached_property
+    def _sent_away(self) -> set[str]:
+        """Processes that were told to go: what ends them after that is no loss."""
+        pairs = zip(self.events["kind"], self.events["details"], strict=True)
+        return {self.named_in(details) for kind, details in pairs if kind == "left"}
 
     @cached_property
     def _names(self) -> dict[str, str]:

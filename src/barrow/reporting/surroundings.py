@@ -12,6 +12,9 @@ from barrow.reporting.content import Row
 from barrow.reporting.words import plain
 from barrow.units import format_bytes
 
+# Reports are passed on: what opens a door does not belong into them.
+SECRETS = ("password", "secret", "token", "credential")
+
 
 def read_plan(facts: Mapping[str, Any]) -> Plan | None:
     """Return the plan of the run; None for a program that was watched."""
@@ -55,13 +58,15 @@ def flatten(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
 
     Examples
     --------
-    >>> list(flatten({"memory_bytes": 2**31, "dask": {"cores": 4}}))
-    [('memory', '2.00 GiB'), ('dask.cores', '4')]
+    >>> list(flatten({"memory_bytes": 2**31, "dask": {"cores": 4, "api-token": "abc"}}))
+    [('memory', '2.00 GiB'), ('dask.cores', '4'), ('dask.api-token', 'not shown')]
     """
     for name, value in values.items():
         name = f"{before}{name}"
         if isinstance(value, Mapping):
             yield from flatten(value, f"{name}.")
+        elif value and any(word in name.lower() for word in SECRETS):
+            yield name.replace("_", " "), "not shown"
         elif name.endswith("_bytes") and isinstance(value, (int, float)):
             yield name.removesuffix("_bytes").replace("_", " "), format_bytes(value)
         else:

@@ -45,7 +45,7 @@ def format_text(content: Content) -> str:
         lines += [*_say_more(content.skipped), ""]
     if told := content.events:
         lines += [
-            f"{format_seconds(max(0.0, event.time)):>9}  {shorten(plain(event.message), 200)}"
+            f"{format_seconds(max(0.0, event.time)):>11}  {shorten(plain(event.message), 200)}"
             for event in told[:MOST_LINES]
         ]
         lines += [*_say_more(told), ""]

@@ -41,7 +41,10 @@ def draw_timeline(
     }
     rest = np.setdiff1d(np.arange(len(tasks)), chosen)
     blocks = _put_together(tasks.pick(rest), lane_of[rest], group_of[rest], began)
-    return Timeline(lanes, PHASES if tasks.has_phases else groups, columns, blocks, len(tasks))
+    if tasks.has_phases:
+        return Timeline(lanes, PHASES, columns, blocks, len(tasks))
+    has_others = len(set(tasks.step)) > len(groups)
+    return Timeline(lanes, groups, columns, blocks, len(tasks), has_others)
 
 
 def _group(tasks: Tasks) -> tuple[tuple[str, ...], np.ndarray]:
