@@ -30,6 +30,9 @@ class RecordMaker:
     def forget(self, name):
         return self._write("delete from run where name = ?", [(name,)])
 
+    def forget_events(self, kind):
+        return self._write("delete from event where kind = ?", [(kind,)])
+
     def add(self, table, rows):
         """Insert rows, each a mapping of columns; columns not given are null."""
         names = sorted({name for row in rows for name in row})

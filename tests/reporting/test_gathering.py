@@ -95,7 +95,7 @@ def test_pauses_spills_and_deaths_are_marked_where_they_happened(watched):
 def test_a_worker_that_was_told_to_go_has_not_died(watched):
     details = json.dumps({"process": "node17/4002"})
     left = {"time": BEGAN + 36, "kind": "left", "message": "Worker 1 left.", "details": details}
-    content = gather(watched().add("event", [left]).read())
+    content = gather(watched().forget_events("lost").add("event", [left]).read())
     assert content.problems == ("5 tasks failed",)
 
 
@@ -180,6 +180,24 @@ def test_chunks_computed_in_one_call_are_one_bar(empty_record):
     timeline = gather(empty_record.add("task", together + alone).read()).timeline
     assert timeline.tasks["label"] == ["chunks 0 to 2", "chunk 3"]
     assert timeline.tasks["seconds"] == pytest.approx([2.1, 0.7])
+
+
+def test_chunks_of_an_earlier_part_count_as_done_but_are_not_drawn(empty_record):
+    plan = barrow.plan(halve, np.ones((4, 100)), cluster=False).with_chunks(dim_0=1)
+    times = {0: BEGAN - 3600, 1: BEGAN - 3599, 2: BEGAN + 1, 3: BEGAN + 2}
+    rows = [{**CHUNK, "chunk": n, "cells": 1, "started": at} for n, at in times.items()]
+    content = gather(empty_record.describe(plan=plan.to_json()).add("task", rows).read())
+    assert content.timeline.tasks["label"] == ["chunk 2", "chunk 3"]
+    assert {row.heading: row.text for row in content.tiles}["chunks"] == "4"
+    found = {row.heading: row.value for row in content.metrics}
+    assert found["chunks taken over from an earlier run"] == 2
+
+
+def test_attempts_that_only_dask_knows_of_stand_beside_the_chunks(watched):
+    rows = [{**CHUNK, "chunk": 0, "cells": 1, "started": BEGAN + 1}]
+    content = gather(watched(tasks=200).add("task", rows).read())
+    assert content.timeline.total == 1 + 3
+    assert content.timeline.tasks["outcome"].count("failed") == 3
 
 
 @pytest.mark.parametrize(
