@@ -19,6 +19,7 @@ demo: $(STAMP)
 	@$(BIN)/barrow demo
 
 test: lint
+	@sh tests/install-browser
 	@$(BIN)/python -m pytest --quiet
 
 soak: $(STAMP)

@@ -17,7 +17,15 @@ ROWS = [
     {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
-    {"queueing", "remembering", "steering", "leftovers", "presenting", "observing"},
+    {
+        "queueing",
+        "remembering",
+        "steering",
+        "leftovers",
+        "presenting",
+        "observing",
+        "explaining",
+    },
     {
         "sources",
         "probing",

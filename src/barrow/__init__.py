@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barrow.api import cluster, map, open, plan, reduce, resume, run
+    from barrow.api import cluster, map, open, plan, reduce, report, resume, run
     from barrow.fields import ephys as ephys
     from barrow.model.plan import Plan
     from barrow.model.run import Run
@@ -31,6 +31,7 @@ _HOMES = {
     "record": "barrow.observing",
     "span": "barrow.recording.spans",
     "load_ipython_extension": "barrow.recording.notebook",
+    "report": "barrow.api",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
     "Plan": "barrow.model.plan",
@@ -50,6 +51,7 @@ __all__ = [
     "watch",
     "span",
     "record",
+    "report",
     "Step",
     "Source",
     "Plan",

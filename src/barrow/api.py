@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 from barrow.composing import (
@@ -18,6 +19,7 @@ from barrow.composing import (
     open_all,
 )
 from barrow.errors import InputError
+from barrow.explaining import write_report
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.site import Site
@@ -404,6 +406,30 @@ def cluster(
         "resources": resources,
     }
     return open_cluster(where, **sizes, **slurm)
+
+
+def report(folder: str | PathLike[str], *, to: str | PathLike[str] | None = None) -> Path:
+    """Write the report of a run, and return the path of its page.
+
+    One HTML file that needs no network, and ``report.json`` with the same as data. Runs
+    that last long enough write theirs by themselves; this makes one for any run, also for
+    one that was killed or still goes on.
+
+    Parameters
+    ----------
+    folder
+        The folder of a run, or the place of its stored result.
+    to
+        Folder for the files, where that of the run cannot be written.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np
+    >>> run = barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0)))
+    >>> barrow.report(run.folder).name
+    'report.html'
+    """
+    return write_report(folder, to)
 
 
 def _plan_steps(

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import OutputError
+from barrow.explaining import write_report, write_unasked
 from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
 from barrow.model.plan import Plan
@@ -76,7 +77,7 @@ def execute(
     """
     assert plan.target is not None
     to = plan.options.get("to")
-    key = None
+    key, began = None, time.perf_counter()
     if to is None:
         call = None
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
@@ -99,6 +100,8 @@ def execute(
         folder.release()
         if folder.is_temporary or not folder.is_begun:
             folder.remove()  # nothing was begun that could be taken up again
+        else:
+            write_unasked(folder.root, time.perf_counter() - began, plan.n_chunks)
         raise
 
 
@@ -129,7 +132,7 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
             "as it is. Move it away to compute it again, or choose another place."
         ) from None
-    return Run(present(plan, opened), plan, metrics, folder.root, skipped)
+    return Run(present(plan, opened), plan, metrics, folder.root, skipped, write_report)
 
 
 def discard(run: Run) -> None:
@@ -433,14 +436,16 @@ class _Execution:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root, self.skipped)
+            run = Run(value, kept, metrics, folder.root, self.skipped, write_report)
             owner: Any = run
         else:
             is_stored = self.values is None
             owner = open_stored(self.plan, folder.store) if is_stored else self.values
             result = present(self.plan, owner)
-            run = Run(result, kept, metrics, folder.root, self.skipped)
+            run = Run(result, kept, metrics, folder.root, self.skipped, write_report)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)
+        else:
+            write_unasked(folder.root, metrics["wall_seconds"], self.plan.n_chunks)
         return run

@@ -3,6 +3,7 @@
 Apart from :mod:`barrow.api`, so that a program which is only watched does not load the engine.
 """
 
+import warnings
 from os import PathLike
 from pathlib import Path
 
@@ -53,4 +54,10 @@ def record(folder: str | PathLike[str]) -> Record:
 
 
 def after_watch(folder: Path) -> None:
-    """Do what is to be done with a record that is whole; here the report is written."""
+    """Write the report of a program that was watched; it has ended, whatever comes of this."""
+    from barrow.reporting.writing import read_content, write_page
+
+    try:
+        write_page(read_content(open_record(folder)), folder)
+    except Exception as error:
+        warnings.warn(f"The report of {folder} could not be written: {error}", stacklevel=2)

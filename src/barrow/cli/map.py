@@ -49,3 +49,5 @@ def command(
             run = show(barrow.run(plan))
     if not quiet:
         click.echo(f"{to} holds this result already." if was_there else f"{run}\nResult in {to}")
+        if (page := run.folder / "report.html").exists():
+            click.echo(f"Report in {page}")

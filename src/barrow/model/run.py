@@ -1,6 +1,6 @@
 """A run: one execution of a plan, and what it left."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,25 @@ class Run:
     """Holds plan, record and metrics; goes with the result unless it was given a place."""
     skipped: tuple[Skipped, ...] = ()
     """Chunks without an answer: only with ``on_error="skip"``."""
+
+    write_report: Callable[[Path], Path] | None = field(default=None, repr=False)
+    """Makes the report when it is asked for; given by the layers above."""
+
+    @property
+    def report_path(self) -> Path:
+        """The report of the run, one HTML file; written now if it is not there yet.
+
+        Examples
+        --------
+        >>> import barrow, numpy as np
+        >>> run = barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0)))
+        >>> run.report_path.name
+        'report.html'
+        """
+        path = self.folder / "report.html"
+        if not path.exists() and self.write_report is not None:
+            return self.write_report(self.folder)
+        return path
 
     def __str__(self) -> str:
         m = self.metrics

@@ -1,0 +1,37 @@
+"""Explain a run: its record is read, and becomes a report.
+
+Reading belongs to ``recording``, saying to ``reporting``; neither knows the other.
+"""
+
+import warnings
+from os import PathLike
+from pathlib import Path
+
+from barrow.recording.reading import open_record
+from barrow.reporting.costs import is_worth_its_time
+
+
+def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = None) -> Path:
+    """Write the report of a run beside its record, or elsewhere; return its path."""
+    from barrow.reporting.writing import read_content, write_page
+
+    record = open_record(Path(folder))
+    return write_page(read_content(record), record.path.parent if to is None else Path(to))
+
+
+def write_unasked(folder: Path, run_seconds: float, chunks: int) -> None:
+    """Write the report of a run that has just ended, if that costs next to nothing.
+
+    A run never fails for want of a report.
+    """
+    if not is_worth_its_time(run_seconds, chunks):
+        # What an earlier part of this run has left is no longer true.
+        for name in ("report.html", "report.json"):
+            (folder / name).unlink(missing_ok=True)
+        return
+    try:
+        write_report(folder)
+    except Exception as error:
+        warnings.warn(
+            f"The run has ended, but its report could not be written: {error}", stacklevel=2
+        )
