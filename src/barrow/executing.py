@@ -57,6 +57,8 @@ def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
     if to is None:
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
+        if plan.result == "memory":  # the place was named after the plan was made
+            plan = replace(plan, result="store", stored_chunks={})
         # A chain in stages makes the same result as one that is fused.
         key = fingerprint(plan.options.get("origin", plan.target))
         whole = folders.find_result(to)
@@ -72,9 +74,9 @@ def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
         with doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
-        folder.release()
         if folder.is_temporary or not folder.is_begun:
             folder.remove()  # nothing was begun that could be taken up again
+        folder.release()
         raise
 
 
@@ -401,7 +403,8 @@ class _Execution:
             raise
         finally:
             progress.close(status)
-            record.describe({"status": status, "ended": time.time()})
+            with suppress(OutputError):  # what ended the run says more
+                record.describe({"status": status, "ended": time.time()})
         return value
 
     def _watch(self, left: int, record: RecordWriter, progress: Progress) -> Watch:
