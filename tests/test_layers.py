@@ -14,9 +14,10 @@ ROWS = [
     {"cli"},
     {"fields"},
     {"api"},
+    {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
-    {"remembering", "steering"},
+    {"remembering", "steering", "leftovers", "presenting"},
     {
         "sources",
         "probing",

@@ -219,7 +219,7 @@ class Known(Watched):
 def test_chunks_edited_by_hand_are_kept(movie):
     plan = barrow.plan(steps(level, order), movie, cluster=False)
     first = plan.before[0].with_chunks(frame=60)
-    edited = replace(plan.with_chunks(height=8), before=(first,))
+    edited = replace(plan.with_chunks(height=23), before=(first,))
     run = barrow.run(edited, quiet=True)
     np.testing.assert_array_equal(run.result, order(level(MOVIE)))
     assert run.plan.before[0].measured["chunks"] == 10
@@ -360,3 +360,81 @@ def test_the_next_stage_is_measured_again_on_what_is_really_there(movie):
     run = barrow.run(plan, quiet=True)
     assert run.plan.before[0].cost == plan.before[0].cost
     assert run.plan.cost != plan.cost
+
+
+@pytest.fixture
+def interrupted(movie, tmp_path):
+    """Return a pipeline with a place, whose second stage fails until a file is there."""
+    log, is_mended = tmp_path / "log", tmp_path / "mended"
+
+    def counted(x):
+        with log.open("a") as file:
+            file.write("x" * (len(x) == 50))
+        return level(x)
+
+    def fails(x):
+        if not is_mended.exists() and x.shape[1] == 23:
+            raise OSError("no more")
+        return np.sort(x, axis=0)
+
+    pipeline = [
+        barrow.Step(counted, whole=("height", "width")),
+        barrow.Step(fails, whole=("frame",)),
+    ]
+
+    def run(to="out.zarr", resume=True):
+        plan = barrow.plan(
+            pipeline, movie, to=tmp_path / to, resume=resume, cluster=False, memory="40MB"
+        )
+        (first,) = plan.before
+        first = first.with_chunks(frame=50)
+        plan = replace(plan.with_chunks(height=23), before=(replace(first, result="store"),))
+        return barrow.run(plan, quiet=True)
+
+    def count():
+        return log.read_text().count("x")
+
+    return run, count, is_mended
+
+
+def test_a_stage_that_was_finished_is_not_done_again(interrupted, tmp_path):
+    run, count, is_mended = interrupted
+    with pytest.raises(OSError, match="no more"):
+        run()
+    assert (tmp_path / ".out.zarr.stages").is_dir()
+    done = count()
+    is_mended.touch()
+    made = run()
+    assert count() == done
+    np.testing.assert_array_equal(made.result[...], np.sort(level(MOVIE), axis=0))
+    assert not (tmp_path / ".out.zarr.stages").exists()
+    assert not (tmp_path / ".out.zarr.partial").exists()
+
+
+def test_a_finished_stage_is_done_again_if_nothing_may_be_resumed(interrupted):
+    run, count, is_mended = interrupted
+    with pytest.raises(OSError, match="no more"):
+        run()
+    done = count()
+    is_mended.touch()
+    made = run(resume=False)
+    assert count() == 2 * done
+    np.testing.assert_array_equal(made.result[...], np.sort(level(MOVIE), axis=0))
+
+
+def test_what_other_steps_have_left_between_is_not_used(interrupted, movie, tmp_path):
+    run, _, _ = interrupted
+    with pytest.raises(OSError, match="no more"):
+        run()
+    plan = barrow.plan(steps(level, order), movie, to=tmp_path / "out.zarr", cluster=False)
+    (first,) = plan.before
+    made = barrow.run(replace(plan, before=(replace(first, result="store"),)), quiet=True)
+    np.testing.assert_array_equal(made.result[...], order(level(MOVIE)))
+
+
+def test_a_long_stage_is_stored_although_it_fits_the_memory(movie, tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.pipelines.LONG_STAGE_SECONDS", 0.0)
+    plan = barrow.plan(steps(level, order), movie, to=tmp_path / "out.zarr", cluster=False)
+    assert plan.before[0].result == "store"
+    run = barrow.run(plan, quiet=True)
+    np.testing.assert_array_equal(run.result[...], order(level(MOVIE)))

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barrow.api import cluster, map, open, plan, reduce, run
+    from barrow.api import cluster, map, open, plan, reduce, resume, run
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -22,6 +22,7 @@ _HOMES = {
     "reduce": "barrow.api",
     "plan": "barrow.api",
     "run": "barrow.api",
+    "resume": "barrow.api",
     "cluster": "barrow.api",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
@@ -29,7 +30,19 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
-__all__ = ["open", "map", "reduce", "plan", "run", "cluster", "Step", "Source", "Plan", "Run"]
+__all__ = [
+    "open",
+    "map",
+    "reduce",
+    "plan",
+    "run",
+    "resume",
+    "cluster",
+    "Step",
+    "Source",
+    "Plan",
+    "Run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from barrow.composing import (
     Halo,
@@ -25,6 +25,8 @@ from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.pipelines import plan_alike, plan_pipeline, run_pipeline
 from barrow.sources.opening import open_source
+
+OnError = Literal["stop", "skip"]
 
 
 def open(data: Any, *, name: str | None = None, dims: Sequence[str] | None = None) -> Source:
@@ -59,6 +61,7 @@ def plan(
     memory: str | int | None = None,
     cluster: Any = None,
     resume: bool = True,
+    on_error: OnError = "stop",
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
@@ -93,7 +96,14 @@ def plan(
     (6, 8)
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, combine)
-    options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory, "cluster": cluster}
+    options = {
+        "to": to,
+        "resume": resume,
+        "on_error": on_error,
+        "quiet": quiet,
+        "memory": memory,
+        "cluster": cluster,
+    }
     inputs = open_all(sources)
     check_options(options)
     model = _open_plan(like)
@@ -108,7 +118,8 @@ def run(
     folder: str | PathLike[str] | None = None,
     memory: str | int | None = None,
     cluster: Any = None,
-    resume: bool = True,
+    resume: bool | None = None,
+    on_error: OnError | None = None,
     quiet: bool = False,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Run:
@@ -124,6 +135,8 @@ def run(
         What the first step reads; none for a plan.
     folder
         Where to keep plan, record and numbers of the run.
+    resume, on_error
+        As for :func:`barrow.map`; by default what the plan says.
     like
         For steps: a plan, or the path of a saved one, to use instead of measuring.
 
@@ -140,11 +153,14 @@ def run(
     >>> float(run.result[0, 0]), run.plan.steps
     (-3.0, ('root', 'minus'))
     """
-    given = {"to": to, "folder": folder, "resume": resume, "quiet": quiet}
+    options = {"to": to, "folder": folder, "resume": resume, "on_error": on_error}
+    given = {name: value for name, value in options.items() if value is not None}
+    if quiet:
+        given["quiet"] = True
     if isinstance(work, Plan):
         if like is not None:
             raise InputError("like= is for steps and data; a plan is run as it is.")
-        return _run_plan(work, sources, {k: v for k, v in given.items() if v}, cluster, memory)
+        return _run_plan(work, sources, given, cluster, memory)
     steps = as_steps(work)
     return _run_steps(steps, open_all(sources), {**given, "memory": memory}, cluster, like)
 
@@ -159,6 +175,7 @@ def map(
     memory: str | int | None = None,
     cluster: Any = None,
     resume: bool = True,
+    on_error: OnError = "stop",
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
@@ -203,6 +220,11 @@ def map(
         without one barrow decides by measurement.
     resume
         Whether to use what an earlier, same call has left at ``to``.
+    on_error
+        What happens when the function raises: ``"stop"`` ends the run with its error,
+        chunks that are done are kept; ``"skip"`` leaves the chunk out and goes on. The
+        result then holds NaN there, or 0 where its dtype has no NaN, a warning says so,
+        and ``barrow.run(...).skipped`` lists the chunks with reason and attempts.
     name
         What plan and progress call this step.
     quiet
@@ -228,7 +250,7 @@ def map(
     array([0.        , 1.        , 1.41421356, 1.73205081])
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, None)
-    options = {"to": to, "resume": resume, "quiet": quiet, "memory": memory}
+    options = {"to": to, "resume": resume, "on_error": on_error, "quiet": quiet, "memory": memory}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
@@ -241,6 +263,7 @@ def reduce(
     border: str | float | None = "reflect",
     memory: str | int | None = None,
     cluster: Any = None,
+    on_error: OnError = "stop",
     name: str | None = None,
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
@@ -258,7 +281,8 @@ def reduce(
     combine
         Takes two answers, of neighbouring chunks in order, and returns one.
 
-    The other arguments are those of :func:`barrow.map`.
+    The other arguments are those of :func:`barrow.map`. With ``on_error="skip"``
+    chunks on which the function fails are left out of the total.
 
     Examples
     --------
@@ -269,8 +293,50 @@ def reduce(
     {99}
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, combine)
-    options = {"quiet": quiet, "memory": memory}
+    options = {"on_error": on_error, "quiet": quiet, "memory": memory}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
+
+
+def resume(
+    folder: str | PathLike[str],
+    *,
+    memory: str | int | None = None,
+    cluster: Any = None,
+    quiet: bool = False,
+) -> Run:
+    """Finish a run that was interrupted or killed, without the script that began it.
+
+    Chunks that are done are checked and kept. Workers are chosen for where this is
+    called. A function or data that have changed since are an error; so are data that
+    were only in memory: then make the same call again, which goes on as well.
+
+    What is opened is code that a run of yours has stored there, as
+    ``python your_script.py`` would run it. That of other people is refused.
+
+    Parameters
+    ----------
+    folder
+        Where the result goes to, as it was given as ``to``; or the hidden folder
+        ``.NAME.partial`` beside it.
+    memory, cluster, quiet
+        As for :func:`barrow.map`; by default memory is as it was.
+
+    Returns
+    -------
+    Run
+        Also of a run that is finished already.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np, tempfile
+    >>> place = f"{tempfile.mkdtemp()}/root.zarr"
+    >>> root = barrow.map(np.sqrt, np.full((4, 5), 9.0), to=place)
+    >>> float(barrow.resume(place).result[0, 0])
+    3.0
+    """
+    from barrow.resuming import resume_run
+
+    return resume_run(folder, memory=memory, cluster=cluster, quiet=quiet)
 
 
 def cluster(
@@ -342,8 +408,10 @@ def _run_plan(
     if memory is not None:
         raise InputError("memory= was decided when the plan was made: give it to barrow.plan.")
     cluster = cluster if cluster is not None else given.options.get("cluster")
-    shown = {"quiet": True} if options.get("quiet") else {}
-    before = tuple(replace(s, options={**s.options, **shown}) for s in given.before)
+    check_options(options)
+    shared = ("quiet", "resume", "on_error")
+    for_all = {name: value for name, value in options.items() if name in shared}
+    before = tuple(replace(s, options={**s.options, **for_all}) for s in given.before)
     given = replace(given, options={**given.options, **options}, before=before)
     uses_dask = any(stage.engine == "dask" for stage in given.stages)
     with find_site(cluster if uses_dask else False) as (site, handle):

@@ -79,6 +79,11 @@ def check_options(options: Mapping[str, Any]) -> None:
         parse_bytes(options["memory"])
     if options.get("to") is not None:
         check_place(options["to"])
+    if options.get("on_error") not in (None, "stop", "skip"):
+        raise InputError(
+            f"on_error={options['on_error']!r} is not known: give 'stop' to end the run when the "
+            "function fails, or 'skip' to leave that chunk out."
+        )
 
 
 def open_all(sources: Sequence[Any]) -> list[Source]:
@@ -144,6 +149,7 @@ def plan_target(
     held_bytes: int = 0,
     least: Mapping[str, int] | None = None,
     read_seconds_per_byte: float | None = None,
+    wants_store: bool = False,
 ) -> Plan:
     """Return the plan for a chain of steps, after measuring it if its cost is not known.
 
@@ -155,6 +161,8 @@ def plan_target(
         How long chunks should be at least.
     read_seconds_per_byte
         Where it is known, and cannot be measured yet.
+    wants_store
+        Whether the result is stored although nobody gave it a place.
     """
     known = _measure(target, site, options)
     cost = known.cost
@@ -165,7 +173,7 @@ def plan_target(
         cost=cost,
         site=site,
         memory_bytes=find_memory(site, options, held_bytes),
-        wants_store=options.get("to") is not None,
+        wants_store=wants_store or options.get("to") is not None,
         may_be_parallel=options.get("cluster") is not False,
         least=least,
     )
@@ -208,6 +216,7 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     entry = question.recall()
     if entry is not None and entry.cost is not None:
         return _Known(entry.cost, question.key, (describe_source_of(entry),))
+    may_fail = options.get("on_error") == "skip"
     samples = choose_samples(target, _small_rungs(target, available // cores))
     with doubting(target, key=question.key):
         cost = measure_cost(
@@ -217,8 +226,10 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
             cores=cores,
             budget_bytes=budget_bytes,
             is_stored=is_stored,
+            may_fail=may_fail,
         )
-    question.keep(cost)
+    if not may_fail:  # else it may have been measured where the function fails
+        question.keep(cost)
     return _Known(cost, question.key)
 
 

@@ -29,5 +29,9 @@ class TravelError(BarrowError, TypeError):
     """Something cannot be sent to the workers, or they cannot open it."""
 
 
+class SkippedWarning(UserWarning):
+    """A result has gaps: chunks that could not be computed and were left out, as asked."""
+
+
 class ClusterError(BarrowError, RuntimeError):
     """The workers could not be started or reached, or were lost."""

@@ -5,9 +5,10 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
+import sqlite3
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,27 +17,31 @@ from typing import Any
 
 import numpy as np
 
-from barrow.errors import BarrowError, OutputError
-from barrow.model.applied import Apply, kept_dims
+from barrow.errors import OutputError
+from barrow.leftovers import Leftover, adopt
+from barrow.model.applied import Apply
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
-from barrow.recording.opening import open_record, read_fact
-from barrow.recording.record import RecordWriter, describe_environment
+from barrow.presenting import open_stored, present, put_labels_of
+from barrow.recording.opening import begin_record
+from barrow.recording.record import RecordWriter, describe_environment, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.backlog import Backlog
 from barrow.running.disk import write_whole
 from barrow.running.engines import DaskEngine, Engine, InlineEngine, ThreadEngine
-from barrow.running.fingerprint import fingerprint
 from barrow.running.folders import RunFolder
+from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
-from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink
+from barrow.running.saved_call import Call
+from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.space import foresee, refuse
 from barrow.running.task import Work
 from barrow.running.watch import Watch
@@ -45,33 +50,47 @@ from barrow.steering import Course
 from barrow.units import format_count
 
 
-def execute(plan: Plan, cluster: Any, kept_target: Source | None = None) -> Run:
+def execute(
+    plan: Plan,
+    cluster: Any,
+    kept_target: Source | None = None,
+    skipped: Sequence[Skipped] = (),
+    call: Call | None = None,
+) -> Run:
     """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
 
-    The plan of the run keeps another target if one is given: so it does not hold
-    data that are soon gone.
+    Parameters
+    ----------
+    kept_target
+        What the plan of the run keeps instead of its own target, so that it does not
+        hold data that are soon gone.
+    skipped
+        Chunks that earlier stages have left out.
+    call
+        What the plan was made for, if that is known already.
     """
     assert plan.target is not None
-    to, resume = plan.options.get("to"), plan.options.get("resume", True)
+    to = plan.options.get("to")
     key = None
     if to is None:
+        call = None
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
         if plan.result == "memory":  # the place was named after the plan was made
             plan = replace(plan, result="store", stored_chunks={})
-        # A chain in stages makes the same result as one that is fused.
-        key = fingerprint(plan.options.get("origin", plan.target))
+        call = call or Call.of(plan)
+        key = call.key if plan.options.get("resume", True) else None
         whole = folders.find_result(to)
         if whole is not None:
-            return _reuse(plan, whole, key if resume else None)
+            return _reuse(plan, whole, key)
         folder = folders.open_result_folder(to)
     try:
         if to is not None and (whole := folders.find_result(to)) is not None:
             folder.remove()  # another process has just finished it
-            return _reuse(plan, whole, key if resume else None)
-        found = _Leftover() if to is None else _adopt(plan, folder, key if resume else None)
-        execution = _Execution(found.settle(plan), folder, key, kept_target, found)
-        with doubting(execution.target, key=plan.cost_key):
+            return _reuse(plan, whole, key)
+        found = Leftover() if to is None else adopt(plan, folder, key)
+        execution = _Execution(found.settle(plan), folder, call, kept_target, tuple(skipped), found)
+        with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
         if folder.is_temporary or not folder.is_begun:
@@ -88,32 +107,32 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             "arguments or from other data. Choose another place, or move it away."
         )
     try:
+        skipped = read_skipped(folder.record_path)
         metrics = json.loads(folder.metrics_path.read_text())
         plan = replace(plan, measured=compare(plan, metrics))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        why = f"{folder.metrics_path} cannot be read ({error})"
+    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error) as error:
+        why = f"what is kept of its run cannot be read ({error})"
         raise folders.damaged_result(folder, why) from None
+    if skipped and plan.options.get("on_error") != "skip":
+        raise OutputError(
+            f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
+            f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
+            "another place."
+        )
     try:
-        opened = _open_result(plan, folder)
+        opened = open_stored(plan, folder.store)
     except Exception as error:
         raise OutputError(
             f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
             "as it is. Move it away to compute it again, or choose another place."
         ) from None
-    return Run(_present(plan, opened), plan, metrics, folder.root)
-
-
-def open_values(run: Run) -> Any:
-    """Return the result of a run that nobody gave a place, without labels: a plain array."""
-    if run.plan.result == "store":
-        return _open_result(run.plan, RunFolder(run.folder, run.folder / "result.zarr"))
-    is_plain = run.plan.target is None or run.plan.target.labels is None
-    return run.result if is_plain else run.result.values
+    return Run(present(plan, opened), plan, metrics, folder.root, skipped)
 
 
 def discard(run: Run) -> None:
-    """Remove what a run that nobody gave a place has left on disk."""
-    RunFolder(run.folder, run.folder / "result.zarr").remove()
+    """Remove what a run has left on disk, unless it was given a place."""
+    if run.plan.options.get("to") is None:
+        RunFolder(run.folder, run.folder / "result.zarr").remove()
 
 
 def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
@@ -132,81 +151,19 @@ def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
     return measured if name is None else {**measured, name: metrics[name]}
 
 
-@dataclass(frozen=True)
-class _Leftover:
-    """What an earlier run of the same work has left."""
-
-    plan: Plan | None = None
-    """Its plan; None if there is nothing that could be used."""
-    fault: str = ""
-    """What was wrong with it, as a sentence."""
-
-    def settle(self, plan: Plan) -> Plan:
-        """Return a plan with the chunks in which the work was begun."""
-        if self.plan is None:
-            return plan
-        return replace(
-            plan,
-            chunks=self.plan.chunks,
-            strides=self.plan.strides,
-            stored_chunks=self.plan.stored_chunks,
-        )
-
-
-def _adopt(plan: Plan, folder: RunFolder, key: str | None) -> _Leftover:
-    """Return what an unfinished run of the same work has left; remove what cannot be used."""
-    fault = ""
-    if key is not None and folder.read_key() == key:
-        earlier = _read_earlier(folder)
-        if earlier is None or not _is_alike(earlier, plan):
-            fault = "its plan cannot be read"
-        elif not _has_store(earlier, plan, folder):
-            fault = "its store is damaged"
-        else:
-            return _Leftover(earlier)
-        fault = f"An unfinished run was found, but {fault}: everything is done again."
-    folders.empty(folder)
-    return _Leftover(fault=fault)
-
-
-def _read_earlier(folder: RunFolder) -> Plan | None:
-    """Return the plan of an unfinished run, from its file or else from its record."""
-    with suppress(BarrowError):
-        return Plan.load(folder.plan_path)
-    with suppress(BarrowError):
-        return Plan.from_json(read_fact(folder.record_path, "plan") or "")
-    return None
-
-
-def _is_alike(earlier: Plan, plan: Plan) -> bool:
-    try:
-        chunk = earlier.grid.chunk
-    except BarrowError:
-        return False
-    is_same = dict(earlier.lengths) == dict(plan.lengths) and earlier.dtype == plan.dtype
-    return is_same and divides(earlier.stored_chunks, chunk, plan.lengths)
-
-
-def _has_store(earlier: Plan, plan: Plan, folder: RunFolder) -> bool:
-    assert plan.target is not None
-    return stores.is_as_made(
-        folder.store,
-        lengths=plan.target.lengths,
-        dtype=plan.target.dtype,
-        chunks=earlier.stored_chunks,
-        variable=_variable(plan.target),
-    )
-
-
 @dataclass
 class _Execution:
     """One plan on its way: what it needs while it runs."""
 
     plan: Plan
     folder: RunFolder
-    key: str | None
+    call: Call | None
+    """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
-    found: _Leftover = field(default_factory=_Leftover)
+    skipped: tuple[Skipped, ...]
+    """Chunks without an answer, first those of earlier stages."""
+    found: Leftover
+    sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
     course: Course = field(init=False)
@@ -228,9 +185,14 @@ class _Execution:
             engine = self._start_engine(cluster, stack)
             # From here on, what is in the folder is worth being taken up again.
             self._keep(self.folder.plan_path, self.plan.to_json())
-            self._keep(self.folder.key_path, self.key or "")
+            if self.call is not None:
+                self.call.save(self.folder)
+            self._keep(self.folder.key_path, (self.call and self.call.key) or "")
             record.describe({"plan": self.plan.to_json(), "began": time.time()})
             record.describe(describe_environment())
+            record.forget_skipped()
+            for earlier in self.skipped:
+                record.note_skipped(earlier)
             value = self._run(engine, record, finished)
             totals = record.totals()
             metrics = {
@@ -263,7 +225,7 @@ class _Execution:
                 raise
 
     def _open_record(self, stack: ExitStack) -> RecordWriter:
-        record, fault = open_record(self.folder.record_path, may_leave_disk=not self.is_stored)
+        record, fault = begin_record(self.folder.record_path, may_leave_disk=not self.is_stored)
         stack.enter_context(record)
         for text in (self.found.fault, fault):
             if text:
@@ -308,15 +270,17 @@ class _Execution:
     @cached_property
     def _sink(self) -> ZarrSink:
         """Where the chunks of a stored result go."""
-        path = stores.array_path(self.folder.store, _variable(self.target))
-        return ZarrSink(os.fspath(path), run=time.time_ns())
+        path = stores.array_path(self.folder.store, stores.variable_of(self.target))
+        number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
+        return ZarrSink(os.fspath(path), number, lease)
 
     def _start_engine(self, cluster: Any, stack: ExitStack) -> Engine:
+        self.sink = self._make_sink()
         plan = self.plan
         work = Work(
             self.target,
             plan.grid,
-            self._make_sink(),
+            self.sink,
             plan.strides,
             plan.budget_bytes,
         )
@@ -354,7 +318,8 @@ class _Execution:
                 return SharedSink(handle)
             self.values = np.empty(target.shape, target.dtype)
             return MemorySink(self.values)
-        if not plan.stored_chunks:
+        if not plan.stored_chunks or not divides(plan.stored_chunks, plan.chunks, plan.lengths):
+            # Two tasks would write the same stored chunk: a plan may have been changed by hand.
             stored = choose_stored_chunks(
                 plan.grid.chunk,
                 lengths=target.lengths,
@@ -367,8 +332,8 @@ class _Execution:
             lengths=target.lengths,
             dtype=target.dtype,
             chunks=plan.stored_chunks,
-            variable=_variable(target),
-            labels=_label(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
+            variable=stores.variable_of(target),
+            labels=put_labels_of(target, np.broadcast_to(np.zeros((), target.dtype), target.shape)),
             has_array=self.found.plan is not None,
         )
         return self._sink
@@ -380,32 +345,45 @@ class _Execution:
         backlog = Backlog(plan.grid, finished)
         progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
         watch = self._watch(backlog.left, record, progress) if self.is_stored else None
-        self.course = course = Course(plan, self.target, backlog, record, progress, watch)
+        self.course = course = Course(
+            plan, self.target, backlog, record, progress, self._blank, watch
+        )
         status = "failed"
         for note in self.notes:
             progress.say(note)
-        try:
-            value = run_chunks(
-                engine,
-                backlog,
-                slots=plan.slots,
-                chunk_seconds=plan.seconds * plan.slots / total,
-                on_report=course.on_report,
-                on_setback=course.on_setback,
-                combine=combine,
-                gate=watch,
-            )
-            if watch is not None:
-                self._make_sure(watch, course)
-            status = "done"
-        except KeyboardInterrupt:
-            status = "interrupted"
-            raise
-        finally:
-            progress.close(status)
-            with suppress(OutputError):  # what ended the run says more
-                record.describe({"status": status, "ended": time.time()})
+        with shielded():
+            try:
+                value = run_chunks(
+                    engine,
+                    backlog,
+                    slots=plan.slots,
+                    chunk_seconds=plan.seconds * plan.slots / total,
+                    on_report=course.on_report,
+                    on_setback=course.on_setback,
+                    combine=combine,
+                    gate=watch,
+                )
+                if course.first_error is not None and len(course.skipped) == total:
+                    # Nothing is left: that is no result with gaps, but a function that fails.
+                    raise course.first_error
+                if watch is not None:
+                    self._make_sure(watch, course)
+                self.skipped += course.skipped
+                status = "done"
+            except (KeyboardInterrupt, SystemExit):
+                status = "interrupted"
+                raise
+            finally:
+                progress.close(status)
+                with suppress(OutputError):  # what ended the run says more
+                    record.describe({"status": status, "ended": time.time()})
         return value
+
+    def _blank(self, unit: range) -> None:
+        """Fill the place of a chunk that has no answer."""
+        if self.sink is not None:
+            ranges = self.plan.grid.block(unit)
+            self.sink.write(ranges, blank(ranges, self.target.dtype))
 
     def _watch(self, left: int, record: RecordWriter, progress: Progress) -> Watch:
         def say(kind: str, message: str, details: Mapping[str, float]) -> None:
@@ -436,41 +414,14 @@ class _Execution:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root)
+            run = Run(value, kept, metrics, folder.root, self.skipped)
             owner: Any = run
         else:
-            owner = self.values if self.values is not None else _open_result(self.plan, folder)
-            run = Run(_present(self.plan, owner), kept, metrics, folder.root)
+            is_stored = self.values is None
+            owner = open_stored(self.plan, folder.store) if is_stored else self.values
+            result = present(self.plan, owner)
+            run = Run(result, kept, metrics, folder.root, self.skipped)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)
         return run
-
-
-def _open_result(plan: Plan, folder: RunFolder) -> Any:
-    assert plan.target is not None
-    return stores.open_store(stores.array_path(folder.store, _variable(plan.target)))
-
-
-def _variable(target: Source) -> str | None:
-    return None if target.labels is None else str(target.labels.name or "result")
-
-
-def _present(plan: Plan, values: Any) -> Any:
-    """Return a result as the user gave the source: an array, or a DataArray."""
-    assert plan.target is not None
-    if plan.target.labels is None:
-        return values
-    if not isinstance(values, np.ndarray):
-        import dask.array
-
-        values = dask.array.from_array(values, chunks=values.chunks)
-    return _label(plan.target, values)
-
-
-def _label(target: Source, values: Any) -> Any:
-    if target.labels is None:
-        return None
-    from barrow.sources.labelled import put_labels
-
-    return put_labels(values, target.lengths, kept_dims(target), target.labels)

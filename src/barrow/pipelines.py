@@ -5,35 +5,46 @@ both the writer and the reader. All stages are planned before the first one runs
 what they read does not exist yet, so a stand-in is measured in its place.
 """
 
+import shutil
+import sys
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from barrow.composing import find_memory, fuse, is_worth_fusing, plan_target
-from barrow.errors import InputError
-from barrow.executing import discard, execute, open_values
+from barrow.errors import InputError, SkippedWarning
+from barrow.executing import discard, execute
 from barrow.model.applied import Apply, apply_step, graft, kept_dims, leaves
 from barrow.model.plan import Plan
 from barrow.model.reading import block_at
 from barrow.model.run import Run
 from barrow.model.site import Site
+from barrow.model.skipped import Skipped
 from barrow.model.source import Labels, Source
 from barrow.model.step import Step
 from barrow.planning.layout import MEMORY_SHARE
 from barrow.planning.planner import cuttable_dims, is_stored, list_rungs
 from barrow.planning.reuse import Here, join_misfits, reuse_plan
 from barrow.planning.stored import READER_BYTES, choose_between, divides, least_chunk
+from barrow.presenting import open_values
 from barrow.probing.probe import TooMuchError
 from barrow.probing.stand_in import make_stand_in
 from barrow.probing.writing import measure_loading
-from barrow.running.folders import find_result
+from barrow.running.folders import RunFolder, checkpoint_folder, find_result
+from barrow.running.saved_call import Call, describe_going_on
 from barrow.sources.opening import open_source
+from barrow.units import format_count
 
 # Of the memory for one task, what a task may hold of a checkpoint: the rest is for its answer.
 READER_SHARE = 0.125
+
+# A stage that takes longer is not done again after an interruption, also if it fits the memory.
+LONG_STAGE_SECONDS = 10.0
 
 # Whether a step, by its number, goes with the steps so far: these, and these with it.
 IsFused = Callable[[int, Source, Source], bool]
@@ -44,8 +55,8 @@ class _Chain:
     """Steps cut into stages, each a source that reads a stand-in for the stage before."""
 
     stages: tuple[Source, ...]
-    origin: Source
-    """All steps on the data themselves: what a result is known by."""
+    origins: tuple[Source, ...]
+    """Of each stage, all steps up to its end on the data themselves: its result is known by it."""
 
 
 def plan_pipeline(
@@ -65,7 +76,7 @@ def plan_pipeline(
         if plans:
             target = graft(target, replace(leaves(target)[0], grain=plans[-1].stored_chunks))
             rate = _measure_reading(plans[-1], leaves(target)[0])
-        chosen = options if cuts is None else _options_between(options)
+        chosen = options if cuts is None else _options_between(options, chain.origins[number])
         plans.append(_plan_stage(target, site, chosen, cuts, _held(plans), rate))
     return _join(plans, chain)
 
@@ -91,7 +102,7 @@ def plan_alike(
         following = chain.stages[number + 1 : number + 2]
         if plans:
             target = graft(target, replace(leaves(target)[0], grain=plans[-1].stored_chunks))
-        chosen = _options_between(options) if following else options
+        chosen = _options_between(options, chain.origins[number]) if following else options
         here = Here(
             site,
             find_memory(site, options),
@@ -105,22 +116,67 @@ def plan_alike(
     return _join(plans, chain)
 
 
-def run_pipeline(plan: Plan, site: Site, handle: Any) -> Run:
-    """Run all stages of a plan; what lies between them is removed as soon as it is not needed."""
+def run_pipeline(plan: Plan, site: Site, handle: Any, call: Call | None = None) -> Run:
+    """Run all stages of a plan; say so if its result has gaps, or how it can be taken up.
+
+    Parameters
+    ----------
+    call
+        What the plan was made for, if it is the call of an earlier run.
+    """
+    try:
+        run = _run_stages(plan, site, handle, call)
+    except (KeyboardInterrupt, SystemExit) as error:
+        _say_goodbye(error, plan.options)
+        raise
+    if run.skipped:
+        warnings.warn(
+            f"{format_count(len(run.skipped), 'chunk')} could not be computed: the result holds "
+            f"NaN there, or 0 where its dtype has no NaN. The first: {run.skipped[0]}\n"
+            "barrow.run(...).skipped lists all.",
+            SkippedWarning,
+            stacklevel=4,  # the line of the user's that called barrow.map or the like
+        )
+    return run
+
+
+def _say_goodbye(error: BaseException, options: Mapping[str, Any]) -> None:
+    """Tell how to go on: where the error is shown, and here for those who never see it."""
+    to = options.get("to")
+    may_resume = options.get("resume", True)
+    hint = None if to is None else describe_going_on(to, may_resume=may_resume)
+    if hint is not None:
+        error.add_note(hint)
+        if not options.get("quiet"):
+            print(hint, file=sys.stderr, flush=True)
+
+
+def _run_stages(plan: Plan, site: Site, handle: Any, call: Call | None) -> Run:
+    """Run all stages; what lies between them is removed as soon as it is not needed."""
     to = plan.options.get("to")
     if not plan.before or (to is not None and find_result(to) is not None):
-        return execute(plan, handle)
+        return execute(plan, handle, call=call)
     checkpoint: Run | None = None
     done: list[Plan] = []
+    skipped: tuple[Skipped, ...] = ()
+    # With a place for the result, what lies between outlives an interruption.
+    kept = None if to is None else checkpoint_folder(to)
+    if kept is not None:
+        call = call or Call.of(plan)
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        call.save(RunFolder(kept, kept))
     try:
         for number, stage in enumerate(plan.stages):
             following = plan.stages[number + 1 : number + 2]
             cuts = following[0].cuttable if following else None
-            ready = _settle(stage, checkpoint, site, cuts)
+            ready, part = _settle(stage, checkpoint, site, cuts), call
             if cuts is None:
                 ready = replace(ready, before=tuple(done))
+            elif kept is not None and ready.result == "store":
+                ready, part = _keep(ready, kept / f"{number}.zarr")
             # The plan that is kept must not hold the checkpoint it has read.
-            run = execute(ready, handle, kept_target=stage.target)
+            run = execute(ready, handle, stage.target, skipped, part)
+            skipped = run.skipped
             done.append(run.plan)
             if checkpoint is not None:
                 discard(checkpoint)
@@ -128,7 +184,22 @@ def run_pipeline(plan: Plan, site: Site, handle: Any) -> Run:
     finally:
         if checkpoint is not None:
             discard(checkpoint)
+    if kept is not None:
+        shutil.rmtree(kept, ignore_errors=True)
     return run
+
+
+def _keep(stage: Plan, place: Path) -> tuple[Plan, Call]:
+    """Return a stage with a place for its result, where one of other work is not in the way."""
+    call = replace(Call.of(stage), is_stage=True)
+    found = find_result(place)
+    if found is not None and (
+        found.read_key() != call.key or not stage.options.get("resume", True)
+    ):
+        shutil.rmtree(place)
+    if call.key is not None:
+        stage = replace(stage, options={**stage.options, "to": place})
+    return stage, call
 
 
 def _cut(
@@ -136,6 +207,7 @@ def _cut(
 ) -> _Chain:
     """Fuse steps into stages; nothing large is computed to find out how."""
     stages: list[Source] = []
+    origins: list[Source] = []
     target = origin = fuse(steps[0], inputs)
     for number, step in enumerate(steps[1:], start=1):
         stand_in = cache(_StandInOf(target, most_bytes))
@@ -143,13 +215,14 @@ def _cut(
             longer = fuse(step, [target])
         except TooMuchError:
             longer = _move(fuse(step, [stand_in()]), target)
-        origin = _move(longer, origin)
         if is_fused(number, target, longer):
             target = longer
         else:
             stages.append(target)
+            origins.append(origin)
             target = _move(longer, stand_in())
-    return _Chain((*stages, target), origin)
+        origin = _move(longer, origin)
+    return _Chain((*stages, target), (*origins, origin))
 
 
 @dataclass(frozen=True)
@@ -185,24 +258,32 @@ def _plan_stage(
     read_seconds_per_byte: float | None = None,
 ) -> Plan:
     """Return the plan of one stage; ``reader_cuts`` is None for the last one."""
-    least: Mapping[str, int] = {}
-    memory = find_memory(site, options, held_bytes)
-    if reader_cuts is not None and is_stored(target, site, memory):
-        least = least_chunk(
-            target.lengths,
-            writer_cuts=cuttable_dims(target),
-            reader_cuts=reader_cuts,
-            itemsize=target.dtype.itemsize,
-            reader_bytes=_reader_bytes(site, options),
+
+    def plan_it(wants_store: bool) -> Plan:
+        least: Mapping[str, int] = {}
+        if reader_cuts is not None and wants_store:
+            least = least_chunk(
+                target.lengths,
+                writer_cuts=cuttable_dims(target),
+                reader_cuts=reader_cuts,
+                itemsize=target.dtype.itemsize,
+                reader_bytes=_reader_bytes(site, options),
+            )
+        return plan_target(
+            target,
+            site,
+            options,
+            held_bytes=held_bytes,
+            least=least,
+            read_seconds_per_byte=read_seconds_per_byte,
+            wants_store=wants_store,
         )
-    made = plan_target(
-        target,
-        site,
-        options,
-        held_bytes=held_bytes,
-        least=least,
-        read_seconds_per_byte=read_seconds_per_byte,
-    )
+
+    made = plan_it(is_stored(target, site, find_memory(site, options, held_bytes)))
+    if made.result == "memory" and options.get("is_kept") and made.seconds > LONG_STAGE_SECONDS:
+        made = plan_it(wants_store=True)
+        reason = "it takes long enough that its result is kept for a run that is interrupted"
+        made = replace(made, reasons=(*made.reasons, reason))
     if reader_cuts is not None:
         lost = ", ".join(repr(dim) for dim in made.cuttable if dim not in reader_cuts)
         reason = f"the next stage needs {lost} whole, so the result is kept for it"
@@ -223,10 +304,10 @@ def _settle(stage: Plan, last: Run | None, site: Site, cuts: Collection[str] | N
         if stage.options.get("planned") == replace(stage, before=()):
             assert ready.target is not None
             ready = _plan_stage(ready.target, site, stage.options, cuts, _held([last.plan]))
-    if ready.result == "store" and not divides(ready.stored_chunks, ready.chunks, ready.lengths):
-        ready = replace(ready, stored_chunks={})
-    if ready.result == "store" and not ready.stored_chunks and cuts is not None:
-        ready = replace(ready, stored_chunks=_choose_stored(ready, site, cuts))
+    if ready.result == "store" and cuts is not None:
+        stored = ready.stored_chunks
+        if not stored or not divides(stored, ready.chunks, ready.lengths):
+            ready = replace(ready, stored_chunks=_choose_stored(ready, site, cuts))
     return ready
 
 
@@ -249,11 +330,18 @@ def _join(plans: Sequence[Plan], chain: _Chain) -> Plan:
     last = plans[-1]
     if len(plans) == 1:
         return last
-    return replace(last, before=tuple(plans[:-1]), options={**last.options, "origin": chain.origin})
+    origin = chain.origins[-1]
+    return replace(last, before=tuple(plans[:-1]), options={**last.options, "origin": origin})
 
 
-def _options_between(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options.get(name) for name in ("quiet", "memory", "cluster")}
+def _options_between(options: Mapping[str, Any], origin: Source) -> dict[str, Any]:
+    """Return the options of a stage before the last."""
+    names = ("quiet", "memory", "cluster", "on_error", "resume")
+    return {
+        **{name: options.get(name) for name in names if name in options},
+        "origin": origin,
+        "is_kept": options.get("to") is not None,
+    }
 
 
 def _held(plans: Sequence[Plan]) -> int:

@@ -1,7 +1,10 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
-from barrow.errors import BudgetError, OutputError
+from collections.abc import Callable
+
+from barrow.errors import BarrowError, BudgetError, OutputError, StepError
 from barrow.model.plan import Plan
+from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.planning.learning import Learner
 from barrow.recording.record import RecordWriter
@@ -9,13 +12,25 @@ from barrow.running.backlog import Backlog, Batch
 from barrow.running.engines import Setback
 from barrow.running.progress import Progress
 from barrow.running.recovery import Recovery
+from barrow.running.sinks import WriteError
 from barrow.running.task import TaskReport
 from barrow.running.watch import Watch
 from barrow.units import format_bytes
 
+# Of an error that is as long as the data it complains about.
+LONGEST_REASON = 500
+
 
 class Course:
-    """What happens while the chunks of a run are done: noted, learnt from, put right."""
+    """What happens while the chunks of a run are done.
+
+    Parameters
+    ----------
+    blank
+        Called with a chunk that is skipped: puts something into its place.
+    watch
+        The disk, if the result is stored.
+    """
 
     def __init__(
         self,
@@ -24,12 +39,16 @@ class Course:
         backlog: Backlog,
         record: RecordWriter,
         progress: Progress,
+        blank: Callable[[range], None],
         watch: Watch | None = None,
     ) -> None:
+        self._name = plan.name
+        self._may_skip = plan.options.get("on_error") == "skip"
         self._backlog = backlog
         self._watch = watch
         self._record = record
         self._progress = progress
+        self._blank = blank
         # The total of a reduction depends on its chunks, so these stay as planned.
         is_learning = plan.result != "value" and plan.options.get("may_resize", True)
         self._learner = Learner(plan) if is_learning else None
@@ -37,6 +56,14 @@ class Course:
             plan.name, plan.grid, plan.cuttable, target.grain, plan.budget_bytes
         )
         self._resized = self._recycled = 0
+        self._skipped: list[Skipped] = []
+        self.first_error: Exception | None = None
+        """What the first chunk raised that was skipped."""
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """The chunks that were left out, in their order."""
+        return tuple(sorted(self._skipped, key=lambda left_out: left_out.chunk))
 
     def on_report(self, batch: Batch, report: TaskReport) -> None:
         """Note what was done."""
@@ -59,16 +86,14 @@ class Course:
             self._resize(self._learner)
 
     def on_setback(self, setback: Setback) -> None:
-        """Put a batch back that was not done, or end the run."""
+        """Put a batch back that was not done, skip what cannot be, or end the run."""
         batch, error = setback.batch, setback.error
-        if setback.is_loss:
-            kind, message = "lost", self._recovery.on_loss(batch, self._backlog)
-        elif isinstance(error, MemoryError) and not isinstance(error, BudgetError):
-            # What was thought of its memory was wrong, so nothing is made larger any more.
-            self._learner = None
-            kind, message = "split", self._recovery.on_memory(batch, self._backlog)
-        else:
-            raise error
+        try:
+            kind, message = self._put_right(setback)
+        except Exception as failure:
+            if not self._may_skip or not (setback.is_loss or is_of_chunk(failure)):
+                raise
+            kind, message = "skipped", self._skip(batch, failure)
         details = {"units": [[unit.start, unit.stop] for unit in batch.units]}
         self._record.note_event(kind, message, {**details, "error": repr(error)})
 
@@ -90,8 +115,48 @@ class Course:
             "split": self._recovery.n_split,
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
+            "skipped": len(self._skipped),
             "paused": self._watch.n_paused if self._watch is not None else 0,
         }
+
+    def _put_right(self, setback: Setback) -> tuple[str, str]:
+        """Put a batch back if that can help; return what was done, in a word and in words."""
+        batch, error = setback.batch, setback.error
+        if setback.is_loss:
+            return "lost", self._recovery.on_loss(batch, self._backlog)
+        if isinstance(error, MemoryError) and not isinstance(error, BudgetError):
+            # What was thought of its memory was wrong, so nothing is made larger any more.
+            self._learner = None
+            return "split", self._recovery.on_memory(batch, self._backlog)
+        raise error
+
+    def _skip(self, batch: Batch, error: Exception) -> str:
+        """Leave the first chunk of a batch out; say it in words."""
+        unit = batch.units[0]
+        if len(unit) > 1:
+            # One of several chunks in one call: each is tried by itself.
+            self._recovery.take_apart(batch, self._backlog)
+            return f"{self._recovery.name_unit(unit)} failed together: they are done one by one."
+        try:
+            self._blank(unit)
+        except WriteError as unwritten:
+            self._backlog.put_back(batch)
+            if self._watch is not None:
+                self._watch.on_trouble(unwritten.trouble)
+            return f"{self._recovery.name_unit(unit)} cannot be skipped now: no room for a gap."
+        self._recovery.drop_first(batch, self._backlog)
+        self.first_error = self.first_error or error
+        left_out = Skipped(
+            self._name,
+            unit.start,
+            self._backlog.grid.ranges(unit.start),
+            explain(error),
+            batch.attempts + 1,
+        )
+        self._skipped.append(left_out)
+        self._record.note_skipped(left_out)
+        self._progress.skip()
+        return f"Skipped: {left_out}"
 
     def _resize(self, learner: Learner) -> None:
         """Cut what is left another way, if what was learnt says so."""
@@ -100,3 +165,25 @@ class Course:
             self._backlog.cut(change.cut.cells, change.cut.strides)
             self._record.note_event("resized", change.message, change.details())
             self._resized += 1
+
+
+def is_of_chunk(error: Exception) -> bool:
+    """Tell whether an error is about one chunk rather than the run as a whole."""
+    return isinstance(error, (BudgetError, StepError)) or not isinstance(error, BarrowError)
+
+
+def explain(error: Exception) -> str:
+    """Return an error in one line, with what the function was called with.
+
+    Examples
+    --------
+    >>> error = ValueError("no photons")
+    >>> error.add_note("barrow: step 'denoise' was called with movie[0:10]")
+    >>> explain(error)
+    "ValueError: no photons (step 'denoise' was called with movie[0:10])"
+    """
+    text = f"{type(error).__name__}: {error}".strip().removesuffix(":").replace("\n", " ")
+    if len(text) > LONGEST_REASON:
+        text = f"{text[:LONGEST_REASON]} …"
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("barrow: ")]
+    return f"{text} ({notes[0].removeprefix('barrow: ')})" if notes else text

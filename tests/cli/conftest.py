@@ -32,10 +32,15 @@ def folder(tmp_path, monkeypatch):
         "    return p[:, :-2] + p[:, 1:-1] + p[:, 2:]\n"
         "def broken(x):\n"
         "    raise RuntimeError('no such cell')\n"
+        "def refuse_first(x):\n"
+        "    if x.shape == (1, 40, 50) and x[0, 0, 0] == 0.6369616873214543:\n"
+        "        raise ValueError('not this one')\n"
+        "    return x\n"
         "def endless(x):\n"
         "    if x.shape == (3, 40, 50):\n"
         "        print('began', flush=True)\n"
-        "        import time; time.sleep(60)\n"
+        "        import time\n"
+        "        while True: time.sleep(0.01)\n"
         "    return x\n"
     )
     (tmp_path / "beside.py").write_text("OFFSET = 1.0\n")
@@ -46,9 +51,9 @@ def folder(tmp_path, monkeypatch):
 def run_barrow(folder):
     """Run the command in a process of its own, as a user does."""
 
-    def run(*arguments, status=0):
+    def run(*arguments, status=0, cwd=folder):
         command = [*BARROW, *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
         assert done.returncode == status, done.stderr
         return done
 
@@ -58,15 +63,20 @@ def run_barrow(folder):
 @pytest.fixture
 def start_barrow(folder):
     """Start the command and return its process."""
+    return lambda *arguments: _start([*BARROW, *map(str, arguments)], folder)
 
-    def start(*arguments):
-        command = [*BARROW, *map(str, arguments)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            command, cwd=folder, stdout=pipe, stderr=pipe, text=True, preexec_fn=_hear_interrupts
-        )
 
-    return start
+@pytest.fixture
+def start_python(folder):
+    """Start a script and return its process."""
+    return lambda *arguments: _start([sys.executable, *arguments], folder)
+
+
+def _start(command, folder):
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, stdout=pipe, stderr=pipe, text=True, preexec_fn=_hear_interrupts
+    )
 
 
 def _hear_interrupts():

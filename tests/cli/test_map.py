@@ -7,6 +7,7 @@ import pytest
 import zarr
 from click.testing import CliRunner
 
+import barrow
 from barrow.cli.main import main
 
 
@@ -48,6 +49,16 @@ def test_the_names_of_dimensions_are_kept(call):
 def test_arguments_reach_the_function(call):
     call("map", "mine.py:scale", "image.npy", "--to", "o.zarr", "--kwargs", '{"factor": 5}')
     np.testing.assert_array_equal(zarr.open_array("o.zarr")[...], image() * 5 + 1)
+
+
+def test_chunks_that_fail_can_be_left_out(call):
+    plan = barrow.plan(np.negative, "image.npy", name="refuse_first")
+    plan.with_chunks(dim_0=1).save("plan.json")
+    options = ["--to", "o.zarr", "--on-error", "skip", "--like", "plan.json"]
+    done = call("map", "mine.py:refuse_first", "image.npy", *options)
+    assert "Skipped: chunk 0 ([0:1, 0:40, 0:50]) of 'refuse_first'" in done.stderr
+    assert "ValueError: not this one" in done.stderr
+    np.testing.assert_array_equal(zarr.open_array("o.zarr")[1:], image()[1:])
 
 
 def test_halo_whole_border_and_memory_are_understood(call):
@@ -98,7 +109,8 @@ def test_an_interrupted_run_says_how_to_go_on(start_barrow, folder):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert errors.endswith("Interrupted. The same command takes it up where it stopped.\n")
+    hint = "The same call again goes on where this one stopped; or: barrow resume o.zarr\n"
+    assert errors.endswith(hint)
     assert "Traceback" not in errors
     assert not (folder / "o.zarr").exists()
 

@@ -3,7 +3,7 @@ import sqlite3
 import pytest
 
 from barrow.errors import OutputError
-from barrow.recording.opening import open_record, read_fact
+from barrow.recording.opening import begin_record, read_fact
 from barrow.recording.record import RecordWriter
 
 CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, (77,), 50)
@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 def test_a_sound_record_is_opened_as_it_is(path):
-    record, fault = open_record(path)
+    record, fault = begin_record(path)
     with record:
         assert record.finished_chunks() == {4}
     assert fault == ""
@@ -30,7 +30,7 @@ def test_a_sound_record_is_opened_as_it_is(path):
 def test_what_is_no_record_is_moved_aside_and_kept(path, content):
     for number in (1, 2):
         path.write_bytes(content)
-        record, fault = open_record(path)
+        record, fault = begin_record(path)
         with record:
             assert record.finished_chunks() == set()
         assert f"It is kept as damaged-{number}.sqlite" in fault
@@ -52,12 +52,12 @@ def test_a_record_in_use_is_left_alone(path, monkeypatch):
     other.execute("pragma locking_mode=exclusive")
     other.execute("begin exclusive")
     with pytest.raises(OutputError, match="Another program is using"):
-        open_record(path)
+        begin_record(path)
     other.close()
-    assert open_record(path)[1] == ""
+    assert begin_record(path)[1] == ""
 
 
 def test_a_place_where_no_file_can_be_made_is_one_error(tmp_path):
     (tmp_path / "record.sqlite").mkdir()
     with pytest.raises(OutputError, match="cannot be used"):
-        open_record(tmp_path / "record.sqlite")
+        begin_record(tmp_path / "record.sqlite")

@@ -20,6 +20,25 @@ def test_a_record_can_be_read_while_it_is_written(tmp_path):
     assert rows == [(4, "1/a", 900)]
 
 
+def test_a_chunk_is_safe_as_soon_as_it_is_noted(tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.recording.record.COMMIT_SHARE", 1.0)
+    with RecordWriter(tmp_path / "record.sqlite") as record:
+        for number in range(3):
+            record.note_chunks("1/a", 5, [(number, *CHUNK[1:])])
+            other = sqlite3.connect(tmp_path / "record.sqlite")
+            assert other.execute("select count(*) from task").fetchone() == (number + 1,)
+
+
+def test_reports_that_come_too_fast_are_put_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.recording.record.COMMIT_SHARE", -1.0)
+    monkeypatch.setattr("barrow.recording.record.COMMIT_SECONDS", 1000.0)
+    with RecordWriter(tmp_path / "record.sqlite") as record:
+        record.note_chunks("1/a", 5, [CHUNK])
+        other = sqlite3.connect(tmp_path / "record.sqlite")
+        assert other.execute("select count(*) from task").fetchone() == (0,)
+    assert other.execute("select count(*) from task").fetchone() == (1,)
+
+
 def test_a_chunk_that_was_done_again_counts_once(tmp_path):
     with RecordWriter(tmp_path / "record.sqlite") as record:
         record.note_chunks("1/a", 5, [CHUNK])

@@ -101,3 +101,13 @@ def test_without_a_budget_there_is_no_fence():
     before = limit()
     with Fence(headroom_bytes=16 * MIB).around(0):
         assert limit() == before
+
+
+def test_a_fence_can_be_lifted_from_a_task_that_is_given_up():
+    before, fence = limit(), Fence(headroom_bytes=16 * MIB)
+    with fence.around(64 * MIB):
+        fence.lift()
+        assert limit() == before
+        with fence.around(32 * MIB):
+            assert limit() != before
+    assert limit() == before

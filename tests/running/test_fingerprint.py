@@ -127,3 +127,27 @@ def test_of_a_huge_array_only_some_values_count_for_the_kind_of_work():
     huge = np.broadcast_to(np.float64(1), (2**20, 2**20))
     assert kind(huge) == kind(huge) != kind(huge[1:])
     assert kind(np.zeros(10)) != kind(np.ones(10))
+
+
+def test_a_global_that_is_called_like_an_attribute_does_not_count():
+    def make(shape):
+        space = {"shape": shape}
+        exec("def func(x): return x.reshape(x.shape)", space)
+        return space["func"]
+
+    assert key(make(1)) == key(make(2))
+
+
+def test_a_function_has_the_same_key_when_it_has_travelled():
+    import cloudpickle
+
+    offset = 3
+
+    class Scale:
+        shape = 2
+
+        def __call__(self, x):
+            return helper(x) * self.shape + offset
+
+    func = Scale()
+    assert key(cloudpickle.loads(cloudpickle.dumps(func))) == key(func)

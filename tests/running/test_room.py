@@ -36,8 +36,8 @@ class Watched:
         self.in_flight -= len(reports)
         return reports
 
-    def stop(self):
-        self._engine.stop()
+    def stop(self, patience_seconds=None):
+        return self._engine.stop(patience_seconds)
 
 
 def work_of(func, data, chunk):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -87,7 +88,8 @@ def test_a_run_waits_while_the_disk_is_full_and_then_goes_on(
     assert run.metrics["chunks"] == 64
     noted = events(small_disk / "out.zarr")
     assert "The result needs up to 4.00 MiB more" in noted["space"]
-    assert "Waits: the disk is full. Up to" in noted["paused"]
+    # Which of the two meets the end of the disk first depends on the sizes of both.
+    assert re.match("Waits: the (disk is full|record cannot be written)", noted["paused"])
     assert "Goes on after" in noted["resumed"]
     assert "Traceback" not in capfd.readouterr().err
 
@@ -109,7 +111,7 @@ def test_a_run_that_waited_in_vain_is_taken_up_when_there_is_room(
     monkeypatch.setenv("BARROW_DISK_WAIT", "0.1")
     ballast = fill(small_disk, 3 * MIB)
     plan = planned(add_one, small_disk / "out.zarr", engine)
-    with pytest.raises(OutputError, match=r"out.zarr is not whole: the disk is full. .* is kept"):
+    with pytest.raises(OutputError, match=r"out.zarr is not whole: .*disk is full.* is kept"):
         barrow.run(plan)
     assert not (small_disk / "out.zarr").exists()
     ballast.unlink()

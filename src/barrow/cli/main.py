@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 import barrow
+from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map")
+COMMANDS = ("demo", "plan", "map", "resume")
 
 
 class LazyGroup(click.Group):
@@ -31,7 +32,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what barrow refuses is told without a traceback."""
         try:
-            return super().invoke(ctx)
+            with ending_cleanly():
+                return super().invoke(ctx)
         except BarrowError as error:
             notes = getattr(error, "__notes__", ())
             raise click.ClickException("\n".join([str(error), *notes])) from None

@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
+from barrow.cli.interrupted import ending_cleanly
 from barrow.cli.options import work_options
+from barrow.cli.skipped import listing_skipped
 
 
 @click.command("map")
@@ -28,7 +30,8 @@ def command(
     HDF5 or TIFF file. One array of several in a file is chosen by
     path::name.
 
-    The same command again takes up a run that was interrupted.
+    The same command again, or `barrow resume`, takes up a run that was
+    interrupted.
     """
     import barrow
     from barrow.cli.loading import load_function, load_source, open_workers
@@ -36,16 +39,13 @@ def command(
     func = load_function(function)
     opened = [load_source(source) for source in sources]
     was_there = Path(to).exists()
-    with open_workers(workers) as cluster:
+    with ending_cleanly(quiet), open_workers(workers) as cluster:
         plan = barrow.plan(
             func, *opened, halo=dict(halo), to=to, quiet=quiet, cluster=cluster, **options
         )
         if not quiet and not was_there:
             click.echo(f"{plan}\n", err=True)
-        try:
-            run = barrow.run(plan)
-        except KeyboardInterrupt:
-            click.echo("Interrupted. The same command takes it up where it stopped.", err=True)
-            raise SystemExit(130) from None
+        with listing_skipped() as show:
+            run = show(barrow.run(plan))
     if not quiet:
         click.echo(f"{to} holds this result already." if was_there else f"{run}\nResult in {to}")

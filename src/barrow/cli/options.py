@@ -118,6 +118,16 @@ def parse_border(text: str) -> str | float | None:
         raise ValueError(f"{text!r} is none of {', '.join(BORDERS)}, and not a number.") from None
 
 
+memory_option = click.option(
+    "--memory", type=_Size(), help="Most memory the run may use, for example 4GB."
+)
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    help="Start this many worker processes; 0 for one chunk after the other. "
+    "By default barrow decides by measurement.",
+)
+
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.argument("function", metavar="MODULE:FUNC"),
     click.argument("sources", metavar="SOURCE...", nargs=-1, required=True),
@@ -138,16 +148,18 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         help="What the halo holds beyond the edge: reflect, mirror, nearest, a number, or none.",
     ),
     click.option("--kwargs", type=_Kwargs(), help="Arguments of the function, as JSON."),
-    click.option("--memory", type=_Size(), help="Most memory the run may use, for example 4GB."),
+    memory_option,
+    click.option(
+        "--on-error",
+        type=click.Choice(("stop", "skip")),
+        default="stop",
+        show_default=True,
+        help="End the run when the function fails, or leave that chunk out.",
+    ),
     click.option(
         "--like",
         type=click.Path(),
         help="A saved plan whose chunks, workers and cost are used instead of measuring.",
     ),
-    click.option(
-        "--workers",
-        type=click.IntRange(min=0),
-        help="Start this many worker processes; 0 for one chunk after the other. "
-        "By default barrow decides by measurement.",
-    ),
+    workers_option,
 )

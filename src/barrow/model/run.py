@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from barrow.model.plan import Plan
+from barrow.model.skipped import Skipped
 from barrow.units import format_bytes, format_count, format_seconds
 
 
@@ -28,10 +29,14 @@ class Run:
     """Numbers of the run: chunks, seconds, bytes, peak memory."""
     folder: Path = field(repr=False)
     """Holds plan, record and metrics; goes with the result unless it was given a place."""
+    skipped: tuple[Skipped, ...] = ()
+    """Chunks without an answer: only with ``on_error="skip"``."""
 
     def __str__(self) -> str:
         m = self.metrics
         chunks = format_count(m["chunks"], "chunk")
+        if self.skipped:
+            chunks += f" ({len(self.skipped)} skipped)"
         return (
             f"'{self.plan.name}': {chunks} in {format_seconds(m['wall_seconds'])}, "
             f"{format_seconds(m['cpu_seconds'])} of CPU in tasks, largest process "

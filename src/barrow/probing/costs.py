@@ -50,6 +50,7 @@ def measure_cost(
     cores: int,
     budget_bytes: int,
     is_stored: bool,
+    may_fail: bool = False,
 ) -> Cost:
     """Return the cost of a chain of steps.
 
@@ -61,19 +62,24 @@ def measure_cost(
         What one task may use, roughly: if it comes near, its peak is measured exactly.
     is_stored
         Whether the answer goes to a store, so that writing counts.
+    may_fail
+        Whether the function may raise on some of the samples: not on all of them.
     """
     began = time.perf_counter()
     with one_library_thread(), ThreadPoolExecutor(cores) as pool:
-        timing = _Timing(target, pool, cores, total_items)
+        timing = _Timing(target, pool, cores, total_items, may_fail)
         for sample in samples:
             if not timing.take(sample):
                 break
+        if timing.answer is None and timing.failure is not None:
+            raise timing.failure
         threads, processes = timing.slowdowns()
         peak = measure_peak(
             target,
             timing.quick_samples(),
             budget_bytes=budget_bytes,
             may_be_slow=timing.predicted > LONG_WORK_SECONDS,
+            may_fail=may_fail,
         )
     measure = measure_storing if is_stored else measure_copying
     return Cost(
@@ -96,7 +102,12 @@ class _Timing:
     """Times tasks of growing size, alone and side by side, within a budget."""
 
     def __init__(
-        self, target: Source, pool: ThreadPoolExecutor, cores: int, total_items: int
+        self,
+        target: Source,
+        pool: ThreadPoolExecutor,
+        cores: int,
+        total_items: int,
+        may_fail: bool,
     ) -> None:
         self._target = target
         self._pool = pool
@@ -104,7 +115,7 @@ class _Timing:
         self._total_items = total_items
         self._began = time.perf_counter()
         # Each thread has a meter of its own.
-        self._lanes = [_Lane(target) for _ in range(cores)]
+        self._lanes = [_Lane(target, may_fail) for _ in range(cores)]
         self._samples: list[Sample] = []
         self._full_seconds: list[float] = []
         self._together: list[tuple[int, float]] = []
@@ -120,6 +131,11 @@ class _Timing:
         if not self.points:
             return 0.0
         return self._full_seconds[-1] * self._total_items / self.points[-1][0]
+
+    @property
+    def failure(self) -> Exception | None:
+        """What the function raised, if it did."""
+        return next((lane.failure for lane in self._lanes if lane.failure is not None), None)
 
     def take(self, sample: Sample) -> bool:
         """Measure one size; False if there is no time for it, or no need."""
@@ -179,7 +195,8 @@ class _Timing:
             # It may have met an interruption, or had to wait for memory that nobody had used
             # yet; the better of two rarely does.
             once = min(once, self._lanes[0].time(block), key=lambda o: o.seconds)
-        self.answer = once.answer
+        if once.answer is not None:
+            self.answer = once.answer
         return once
 
     def _time_together(self, blocks: Sequence[Ranges], turn: int, alone: Sequence[float]) -> float:
@@ -236,12 +253,20 @@ class _Once:
 class _Lane:
     """Runs tasks in one thread and times reading apart."""
 
-    def __init__(self, target: Source) -> None:
+    def __init__(self, target: Source, may_fail: bool) -> None:
+        self._may_fail = may_fail
         self._meter = Meter()
+        self.failure: Exception | None = None
         self._target = metered(target, self._meter)
 
     def time(self, block: Ranges) -> _Once:
         self._meter.reset()
         start = time.perf_counter()
-        answer = evaluate(self._target, block)
+        answer = None
+        try:
+            answer = evaluate(self._target, block)
+        except Exception as error:
+            if not self._may_fail:
+                raise
+            self.failure = error
         return _Once(time.perf_counter() - start, self._meter.seconds, answer)

@@ -25,7 +25,12 @@ OPAQUE_MARGIN = 2.0
 
 
 def measure_peak(
-    target: Source, samples: Sequence[Sample], *, budget_bytes: int, may_be_slow: bool
+    target: Source,
+    samples: Sequence[Sample],
+    *,
+    budget_bytes: int,
+    may_be_slow: bool,
+    may_fail: bool = False,
 ) -> Peak:
     """Return the peak of tasks, measured at a few sizes.
 
@@ -35,6 +40,8 @@ def measure_peak(
         What one task may use, roughly.
     may_be_slow
         Whether there is time for a process of its own.
+    may_fail
+        Whether the function may raise on some of the samples.
     """
     small = [s for s in samples if count_block_bytes(target, s.blocks[0]) <= LARGEST_BYTES]
     samples = small or samples[:1]
@@ -42,7 +49,7 @@ def measure_peak(
     items, blocks = [size for size, _ in pairs], [block for _, block in pairs]
     # A worker reads into memory of its own, so the input counts, also where it is here already.
     target = rebind(target, (Fresh(leaf.read) for leaf in leaves(target)))
-    traced = [_trace_peak(target, block) for block in blocks]
+    traced = [_trace_peak(target, block, may_fail) for block in blocks]
     if may_be_slow or max(peak for peak, _ in traced) > EXACT_SHARE * budget_bytes:
         peaks = measure_peaks(target, blocks)
         if peaks is not None:
@@ -53,7 +60,7 @@ def measure_peak(
     return replace(found, margin=found.margin + extra)
 
 
-def _trace_peak(target: Source, block: Ranges) -> tuple[int, int]:
+def _trace_peak(target: Source, block: Ranges, may_fail: bool) -> tuple[int, int]:
     """Return the peak, and what of it are input and answer."""
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
@@ -61,7 +68,12 @@ def _trace_peak(target: Source, block: Ranges) -> tuple[int, int]:
     try:
         tracemalloc.reset_peak()
         before = tracemalloc.get_traced_memory()[0]
-        kept = evaluate(target, block)
+        kept = None
+        try:
+            kept = evaluate(target, block)
+        except Exception:
+            if not may_fail:
+                raise
         peak = tracemalloc.get_traced_memory()[1]
         shown = count_block_bytes(target, block) + int(getattr(kept, "nbytes", 0))
         return max(1, peak - before), shown

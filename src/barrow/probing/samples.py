@@ -13,6 +13,8 @@ Core = dict[str, tuple[int, int]]
 # length alone.
 _FIRST, _SECOND, _STEP = 11, 17, 2
 _ROUNDS = 4
+_MIDDLE = 0.5
+_ELSEWHERE = (0.25, 0.75, 0.125, 0.875)
 
 
 def sample_cores(
@@ -23,22 +25,24 @@ def sample_cores(
     The blocks of a set differ in length along every dimension that is not whole
     and has more than one item, and no two such dimensions have the same lengths
     in all of them. A function that cannot work on so little data is offered the
-    next set.
+    next set. The last sets are small again, elsewhere: the function may not be able to
+    work on these data in the middle.
 
     Examples
     --------
     >>> next(sample_cores({"c": 3, "x": 1000}, {"c": 1, "x": 1}, whole={"c"}))
     [{'c': (0, 3), 'x': (500, 513)}, {'c': (0, 3), 'x': (500, 519)}]
     """
-    seen: list[Core] = []
-    for turn in range(_ROUNDS):
-        small = _core(lengths, grain, whole, _FIRST * 4**turn, shrink=True)
-        large = _core(lengths, grain, whole, _SECOND * 4**turn, shrink=False)
+    seen: list[list[Core]] = []
+    turns = [(4**turn, _MIDDLE) for turn in range(_ROUNDS)] + [(1, place) for place in _ELSEWHERE]
+    for factor, place in turns:
+        small = _core(lengths, grain, whole, _FIRST * factor, place, shrink=True)
+        large = _core(lengths, grain, whole, _SECOND * factor, place, shrink=False)
         cores = [small] if small == large else [small, large]
         cores += _tell_apart(small, large)
-        if cores != seen:
+        if cores not in seen:
             yield cores
-        seen = cores
+        seen.append(cores)
 
 
 def _tell_apart(small: Core, large: Core) -> list[Core]:
@@ -62,6 +66,7 @@ def _core(
     grain: Mapping[str, int],
     whole: Collection[str],
     side: int,
+    place: float,
     *,
     shrink: bool,
 ) -> Core:
@@ -73,7 +78,7 @@ def _core(
         # The smaller block of a pair stays smaller where the data are short.
         most = max(1, length - 1) if shrink else length
         size = min(most, side + _STEP * index)
-        start = length // 2 // grain[dim] * grain[dim]
+        start = int(length * place) // grain[dim] * grain[dim]
         start = min(start, length - size)
         core[dim] = (start, start + size)
     return core

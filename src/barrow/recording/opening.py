@@ -5,14 +5,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from barrow.errors import OutputError
-from barrow.recording.record import BUSY_SECONDS, TABLES, RecordWriter, primary_code
+from barrow.recording.record import BUSY_SECONDS, RecordWriter, primary_code
+from barrow.recording.schema import TABLES
 
 _IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 # What says something about the file itself; all else may be the disk's fault, and pass.
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 
-def open_record(path: Path, *, may_leave_disk: bool = False) -> tuple[RecordWriter, str]:
+def begin_record(path: Path, *, may_leave_disk: bool = False) -> tuple[RecordWriter, str]:
     """Return the record at a path, and what was wrong with the one that was there, if anything.
 
     A file that is no sound record is moved aside, never deleted.

@@ -1,8 +1,9 @@
 """The record of a run: an SQLite file, written as it happens.
 
-Readable at any moment by anybody, also after a crash: entries are committed
-twice a second. The table ``task`` is the ledger too: a chunk is noted only after
-its bytes are in the store. Entries that the disk does not take wait in memory.
+Readable at any moment by anybody, also after a crash: entries are committed as they
+come, and at least twice a second where that would take too long. The table ``task``
+is the ledger too: a chunk is noted only after its bytes are in the store. Entries
+that the disk does not take wait in memory.
 """
 
 import json
@@ -17,42 +18,18 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import OutputError
+from barrow.model.skipped import Skipped
+from barrow.recording.schema import SCHEMA, TABLES, VERSION
 
-SCHEMA_VERSION = 3
 COMMIT_SECONDS = 0.5
+COMMIT_SHARE = 0.01
+"""Of the time of a run, what committing each report may take; then some are put together."""
 # How long to wait for somebody else who is writing to the file.
 BUSY_SECONDS = 2.0
 # Of these it may recover: the disk is full (a quota says "I/O error"), or others use the file.
 _PASSING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-_SCHEMA = """
-create table if not exists run (name text primary key, value text) without rowid;
-create table if not exists task (
-    chunk integer primary key,       -- number in the plan's grid
-    started real not null,           -- seconds since the epoch
-    read_seconds real not null,
-    compute_seconds real not null,
-    write_seconds real not null,
-    cpu_seconds real not null,
-    read_bytes integer not null,
-    written_bytes integer not null,
-    cells integer not null,          -- chunks computed in the same call: times and bytes above
-                                     -- are an equal share
-    checksum integer,                -- CRC-32C of its values; null where the result is not stored
-    peak_bytes integer not null,     -- most the process held during the call, above what it held
-                                     -- before its first task; of all its threads together
-    worker text not null,            -- process/thread
-    resident_bytes integer not null  -- of the process, just after
-);
-create table if not exists event (
-    time real not null,              -- seconds since the epoch
-    kind text not null,
-    message text not null,           -- a sentence for people
-    details text not null            -- JSON: its numbers
-);
-"""
-TABLES = ("run", "task", "event")
 _NOTE_CHUNK = f"insert or replace into task values ({', '.join('?' * 13)})"
+_NOTE_SKIPPED = "insert or replace into skipped values (?, ?, ?, ?, ?)"
 
 
 class RecordWriter:
@@ -84,17 +61,18 @@ class RecordWriter:
         except sqlite3.Error:
             self._db.close()
             raise
-        self._committed = time.monotonic()
+        self._opened = self._committed = time.monotonic()
+        self._committing_seconds = 0.0
 
     def _prepare(self) -> None:
         self._db.execute("pragma journal_mode=wal")
         self._db.execute("pragma synchronous=normal")
-        if self._schema() != SCHEMA_VERSION:
+        if self._schema() != VERSION:
             # What another version has begun cannot be taken up: it is done again.
             for table in TABLES:
                 self._db.execute(f"drop table if exists {table}")
-        self._db.executescript(_SCHEMA)
-        rows = [("schema", str(SCHEMA_VERSION))]
+        self._db.executescript(SCHEMA)
+        rows = [("schema", str(VERSION))]
         with self._db:
             self._db.executemany("insert or replace into run values (?, ?)", rows)
 
@@ -114,8 +92,11 @@ class RecordWriter:
         """
         rows = [(*row, worker, resident_bytes) for chunk in chunks for row in _share_out(*chunk)]
         self._waiting.append((_NOTE_CHUNK, rows))
-        if time.monotonic() - self._committed > COMMIT_SECONDS:
+        now = time.monotonic()
+        is_cheap = self._committing_seconds <= COMMIT_SHARE * (now - self._opened)
+        if is_cheap or now - self._committed > COMMIT_SECONDS:
             self.flush()
+            self._committing_seconds += time.monotonic() - now
 
     def note_event(self, kind: str, message: str, details: Mapping[str, Any]) -> None:
         """Note that something happened to the run as a whole."""
@@ -163,10 +144,22 @@ class RecordWriter:
         except sqlite3.Error:
             spare.close()
             spare = sqlite3.connect(":memory:", check_same_thread=False)
-        spare.executescript(_SCHEMA)
+        spare.executescript(SCHEMA)
         with suppress(sqlite3.Error):
             self._db.close()
         self._db, self._may_leave_disk = spare, False
+
+    def note_skipped(self, skipped: Skipped) -> None:
+        """Note a chunk that has no answer."""
+        place = json.dumps(skipped.ranges)
+        row = (skipped.step, skipped.chunk, place, skipped.reason, skipped.attempts)
+        self._waiting.append((_NOTE_SKIPPED, [row]))
+        self.flush()
+
+    def forget_skipped(self) -> None:
+        """Let chunks that were skipped be tried again."""
+        self._waiting.append(("delete from skipped where ?", [(True,)]))
+        self.flush()
 
     def finished_chunks(self) -> set[int]:
         """Return the numbers of the chunks that are done."""
@@ -215,6 +208,20 @@ class RecordWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read_skipped(path: Path) -> tuple[Skipped, ...]:
+    """Return the chunks without an answer from the record of a run that has ended."""
+    # Nobody writes it any more, and it may lie where nobody can.
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)
+    try:
+        rows = db.execute("select step, chunk, ranges, reason, attempts from skipped").fetchall()
+    finally:
+        db.close()
+    return tuple(
+        Skipped(step, chunk, tuple((a, b) for a, b in json.loads(ranges)), reason, attempts)
+        for step, chunk, ranges, reason, attempts in rows
+    )
 
 
 def _share_out(number: int, started: float, *measured: Any) -> Iterable[tuple[Any, ...]]:

@@ -24,6 +24,8 @@ class Batch:
     """Blocks into which each unit is split because it did not fit: each reads for itself."""
     losses: int = 0
     """How many times a worker was lost that had it."""
+    attempts: int = 0
+    """How many times its first unit was tried."""
     is_alone: bool = False
     """Whether nothing else may run meanwhile, so that it is known who did it."""
 

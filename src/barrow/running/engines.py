@@ -6,17 +6,23 @@ they end. It decides nothing.
 
 import os
 import signal
+import threading
+import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from barrow.errors import ClusterError, TravelError
 from barrow.running.backlog import Batch
+from barrow.running.fence import FENCE
+from barrow.running.interrupts import interruptible
 from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work, perform
+
+NEWS_SECONDS = 0.05
+"""Results that are on their way come within this time of each other."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,19 @@ class Engine(Protocol):
     def collect(self) -> list[Outcome]:
         """Wait until something ends and return it."""
 
-    def stop(self) -> None:
-        """Drop what has not begun and wait for what has."""
+    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
+        """Drop what has not begun, and wait for what has, where that can be waited for.
+
+        Parameters
+        ----------
+        patience_seconds
+            How long to wait at most; what lasts longer is given up.
+
+        Returns
+        -------
+        list
+            What has ended meanwhile.
+        """
 
 
 class InlineEngine:
@@ -70,42 +87,93 @@ class InlineEngine:
         """Run the oldest batch."""
         batch = self._waiting.popleft()
         try:
-            return [(batch, perform(self._work, batch))]
+            with interruptible():
+                report = perform(self._work, batch)
         except Exception as error:
             return [Setback(batch, error)]
+        return [(batch, report)]
 
-    def stop(self) -> None:
+    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:  # noqa: ARG002
         """Drop what has not begun."""
         self._waiting.clear()
+        return []
 
 
 class ThreadEngine:
-    """Runs batches in threads of this process."""
+    """Runs batches in threads of this process.
+
+    No thread can be ended from outside. These ones are daemons, which a process does not
+    wait for at its end, unlike those of ``concurrent.futures``: a run that is interrupted
+    gives them up in the middle of a chunk. What they still compute is not written any more,
+    see :class:`~barrow.running.sinks.ZarrSink`.
+    """
 
     batch_seconds = 0.02
 
     def __init__(self, work: Work, threads: int) -> None:
         self._work = work
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="barrow")
-        self._futures: dict[Future[TaskReport], Batch] = {}
+        self._threads = threads
         self.window = 2 * threads
+        self._n_started = 0
+        self._waiting: deque[Batch] = deque()
+        self._ended: deque[Outcome] = deque()
+        self._busy = 0
+        self._is_stopped = False
+        self._lock = threading.Lock()
+        self._has_work = threading.Condition(self._lock)
+        self._has_news = threading.Condition(self._lock)
 
     def submit(self, batch: Batch) -> None:
         """Hand in some units."""
-        self._futures[self._pool.submit(perform, self._work, batch)] = batch
+        with self._lock:
+            self._waiting.append(batch)
+            self._has_work.notify()
+        if self._n_started < self._threads:
+            name = f"barrow_{self._n_started}"
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+            self._n_started += 1
 
     def collect(self) -> list[Outcome]:
         """Wait for the next batches to end."""
-        done, _ = wait(self._futures, return_when=FIRST_COMPLETED)
-        outcomes: list[Outcome] = []
-        for future in done:
-            batch, error = self._futures.pop(future), future.exception()
-            outcomes.append((batch, future.result()) if error is None else Setback(batch, error))
-        return outcomes
+        with interruptible(), self._has_news:
+            self._has_news.wait_for(lambda: self._ended)
+        return self._take_ended()
 
-    def stop(self) -> None:
+    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
         """Drop what has not begun and wait for what has."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._waiting.clear()
+            self._is_stopped = True
+            self._has_work.notify_all()
+            if not self._has_news.wait_for(lambda: not self._busy, patience_seconds):
+                FENCE.lift()
+        return self._take_ended()
+
+    def _take_ended(self) -> list[Outcome]:
+        with self._lock:
+            ended = list(self._ended)
+            self._ended.clear()
+        return ended
+
+    def _serve(self) -> None:
+        """Do one batch after the other."""
+        while True:
+            with self._lock:
+                self._has_work.wait_for(lambda: self._waiting or self._is_stopped)
+                if self._is_stopped:
+                    return
+                batch = self._waiting.popleft()
+                self._busy += 1
+            outcome: Outcome
+            try:
+                outcome = batch, perform(self._work, batch)
+            except BaseException as error:
+                outcome = Setback(batch, error)
+            with self._lock:
+                self._busy -= 1
+                self._ended.append(outcome)
+                self._has_news.notify_all()
+            del outcome  # it may hold a large part of a reduction
 
 
 class DaskEngine:
@@ -172,7 +240,9 @@ class DaskEngine:
     def collect(self) -> list[Outcome]:
         """Wait for the next batches to end."""
         outcomes: list[Outcome] = []
-        for future, answer in self._running.next_batch(block=True):
+        with interruptible():
+            ended = self._running.next_batch(block=True)
+        for future, answer in ended:
             batch = self._batches.pop(future.key)
             if future.status == "finished":
                 outcomes.append((batch, answer))
@@ -208,11 +278,32 @@ class DaskEngine:
             return Setback(batch, error, is_loss=True)
         return Setback(batch, _translate(error))
 
-    def stop(self) -> None:
-        """Drop what has not begun and wait for what has."""
+    def stop(self, patience_seconds: float | None = None) -> list[Outcome]:
+        """Drop what has not begun; a worker cannot be told to stop what has."""
+        ended = self._running.next_batch(block=False)
+        if patience_seconds is not None:
+            ended += self._wait_for_news(patience_seconds)
         self._client.cancel(list(self._running.futures), force=True)
         self._running.clear()
         self._parcel.release()
+        return [
+            (self._batches.pop(future.key), answer)
+            for future, answer in ended
+            if future.status == "finished"
+        ]
+
+    def _wait_for_news(self, patience_seconds: float) -> list[Any]:
+        """Return what ends now, or has ended and is on its way here."""
+        found: list[Any] = []
+        began = last = time.monotonic()
+        while self._batches and (now := time.monotonic()) - began < patience_seconds:
+            if news := self._running.next_batch(block=False):
+                found += news
+                last = now
+            elif now - last > NEWS_SECONDS:
+                break
+            time.sleep(NEWS_SECONDS / 10)
+        return found
 
 
 def _same(parcel: Any) -> Any:

@@ -48,7 +48,7 @@ class Fence:
     def __init__(self, headroom_bytes: int | None = None) -> None:
         self._headroom = headroom_bytes
         self._lock = threading.Lock()
-        self._budgets: list[int] = []
+        self._budgets: dict[object, int] = {}
         self._held = 0
         self._before: tuple[int, int] | None = None
 
@@ -62,13 +62,21 @@ class Fence:
             if not self._budgets:
                 self._before = resource.getrlimit(resource.RLIMIT_DATA)
                 self._held = data_bytes()
-            self._budgets.append(budget_bytes)
+            inside = object()
+            self._budgets[inside] = budget_bytes
             self._set()
         try:
             yield
         finally:
             with self._lock:
-                self._budgets.remove(budget_bytes)
+                if self._budgets.pop(inside, None) is not None:
+                    self._set()
+
+    def lift(self) -> None:
+        """Take the fence away from tasks that nobody waits for any more."""
+        with self._lock:
+            if self._budgets:
+                self._budgets.clear()
                 self._set()
 
     def _set(self) -> None:
@@ -79,7 +87,7 @@ class Fence:
             headroom = self._headroom
             if headroom is None:
                 headroom = HEADROOM_BYTES if is_own_process() else FOREIGN_HEADROOM_BYTES
-            wanted = self._held + sum(self._budgets) + headroom
+            wanted = self._held + sum(self._budgets.values()) + headroom
             # Never more than somebody else has allowed this process.
             soft = min((n for n in (soft, hard) if n != resource.RLIM_INFINITY), default=wanted)
             soft = min(soft, wanted)

@@ -6,18 +6,19 @@ count by name and version. What changes where the code stands (file, line) does
 not count, nor does the name of the user's function.
 """
 
+import dis
 import functools
 import hashlib
 import sys
 import sysconfig
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from barrow.model.applied import Apply
+from barrow.model.applied import Apply, leaves
 from barrow.model.source import Source
 from barrow.model.step import Step
 
@@ -27,12 +28,24 @@ MOST_BYTES = 2**22
 SOME_ITEMS = 2**16
 
 
-def fingerprint(target: Source) -> str | None:
-    """Return the digest of a chain of steps, or None if its data cannot be told apart."""
+def identify(target: Source) -> list[str | None]:
+    """Return what tells the data beneath a chain of steps from others, source by source."""
+    return [leaf.read.identity() for leaf in leaves(target)]
+
+
+def fingerprint(target: Source, identities: Sequence[str | None] | None = None) -> str | None:
+    """Return the digest of a chain of steps, or None if its data cannot be told apart.
+
+    Parameters
+    ----------
+    identities
+        Of the data, if they are known from :func:`identify`.
+    """
+    found = identify(target) if identities is None else identities
     digest = _Digest()
     digest.feed(FORMAT)
-    is_known = _feed_source(digest, target)
-    return digest.hex() if is_known and digest.is_lasting else None
+    _feed_source(digest, target, iter(found))
+    return digest.hex() if None not in found and digest.is_lasting else None
 
 
 def kind_of_work(target: Source, facts: Any, *, cuttable: Collection[str] = ()) -> str | None:
@@ -69,14 +82,14 @@ def _feed_kind(digest: "_Digest", source: Source, cuttable: frozenset[str]) -> N
     digest.feed([(dim, n) for dim, n in source.lengths.items() if dim not in cuttable])
 
 
-def _feed_source(digest: "_Digest", source: Source) -> bool:
+def _feed_source(digest: "_Digest", source: Source, identities: Iterator[str | None]) -> None:
     digest.feed((source.dims, source.shape, source.dtype.str))
     if not isinstance(source.read, Apply):
-        identity = source.read.identity()
-        digest.feed(identity)
-        return identity is not None
+        digest.feed(next(identities))
+        return
     _feed_step(digest, source.read.step)
-    return all(_feed_source(digest, below) for below in source.read.inputs)
+    for below in source.read.inputs:
+        _feed_source(digest, below, identities)
 
 
 def _feed_step(digest: "_Digest", step: Step) -> None:
@@ -137,6 +150,8 @@ class _Values:
         return np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
 
 
+_GLOBAL_STEPS = {"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}
+
 # Stands for an object that cannot be told apart from another of its kind.
 _UNKNOWN = object()
 
@@ -193,10 +208,9 @@ def _function_parts(func: types.FunctionType) -> Iterator[Any]:
         return
     yield func.__code__
     yield from (func.__defaults__, func.__kwdefaults__)
-    names = _global_names(func.__code__)
-    closure = _closure_of(func)
-    yield from _used_of(closure, names | closure.keys(), set())
-    yield from _used_of(func.__globals__, names, set())
+    names, closure = _names(func.__code__), _closure_of(func)
+    yield from _used_of(closure, closure.keys(), names, set())
+    yield from _used_of(func.__globals__, _global_names(func.__code__), names, set())
 
 
 def _closure_of(func: types.FunctionType) -> dict[str, Any]:
@@ -209,8 +223,10 @@ def _closure_of(func: types.FunctionType) -> dict[str, Any]:
     return found
 
 
-def _used_of(space: dict[str, Any], names: set[str], seen: set[int]) -> Iterator[Any]:
-    """Yield what these names mean there, and in the user's own modules that are among them."""
+def _used_of(
+    space: dict[str, Any], names: Set[str], attributes: Set[str], seen: set[int]
+) -> Iterator[Any]:
+    """Yield what these names mean there, and attributes of the user's own modules among them."""
     for name in sorted(names & space.keys()):
         value = space[name]
         yield name
@@ -218,15 +234,23 @@ def _used_of(space: dict[str, Any], names: set[str], seen: set[int]) -> Iterator
         is_module = isinstance(value, types.ModuleType)
         if is_module and id(value) not in seen and not _is_installed(value.__name__):
             seen.add(id(value))
-            yield from _used_of(vars(value), names, seen)
+            yield from _used_of(vars(value), attributes, attributes, seen)
 
 
-def _global_names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            names |= _global_names(const)
-    return names
+def _names(code: types.CodeType) -> set[str]:
+    """Return all names in a function, of variables and attributes alike."""
+    return set(code.co_names).union(*map(_names, _codes_in(code)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _global_names(code: types.CodeType) -> frozenset[str]:
+    """Return the global variables that a function uses; an attribute may be called the same."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in _GLOBAL_STEPS}
+    return frozenset(found).union(*map(_global_names, _codes_in(code)))
+
+
+def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    return (const for const in code.co_consts if isinstance(const, types.CodeType))
 
 
 def _object_parts(item: Any) -> Iterator[Any]:
@@ -264,7 +288,8 @@ def _is_installed(module: str) -> bool:
     root = sys.modules.get(module.partition(".")[0])
     path = getattr(root, "__file__", None)
     if path is None:
-        return root is None or root.__name__ in sys.builtin_module_names
+        # A module that is not there was the user's: a function keeps its name when it travels.
+        return root is not None and root.__name__ in sys.builtin_module_names
     places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     is_elsewhere = {"site-packages", "dist-packages"} & set(Path(path).parts)
     return bool(is_elsewhere) or any(path.startswith(place) for place in places)

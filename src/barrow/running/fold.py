@@ -49,8 +49,9 @@ class Fold:
             self.add(node, value)
 
     def result(self) -> Any:
-        """Return the total, once all chunks are in."""
-        # At the end one part is left for each binary digit of the number of chunks.
+        """Return the total, once all chunks are in; those that never came are left out."""
+        # At the end one part is left for each binary digit of the number of chunks, and some
+        # more beside each that is missing.
         ordered = sorted(self._nodes.items(), key=lambda item: item[0][1] << item[0][0])
         total = ordered[0][1]
         for _, value in ordered[1:]:

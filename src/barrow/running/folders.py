@@ -63,6 +63,21 @@ class RunFolder:
         """The fingerprint of what is computed here."""
         return self.root / "key"
 
+    @property
+    def lease_path(self) -> Path:
+        """The number of the run that may write into the store now."""
+        return self.root / "lease"
+
+    @property
+    def call_path(self) -> Path:
+        """The call that began the run, see :mod:`barrow.running.saved_call`."""
+        return self.root / "call"
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a run has ended here; while it is made, a result has another place to go to."""
+        return self.final is None and self.metrics_path.exists()
+
     def read_key(self) -> str | None:
         """Return the fingerprint of what was begun here, if anything was."""
         try:
@@ -83,6 +98,7 @@ class RunFolder:
 
     def finish(self) -> "RunFolder":
         """Move a whole result to its place and return the folder as it is then."""
+        self._end_lease()
         if self.final is None:
             return self
         try:
@@ -96,16 +112,43 @@ class RunFolder:
             ) from error
         self.release()
         sync_folder(self.final.parent)
-        return RunFolder(self.final / ".barrow", self.final)
+        finished = RunFolder(self.final / ".barrow", self.final)
+        # Only now: until it was moved, the result could have been taken up again.
+        for path in (finished.call_path, finished.lease_path):
+            path.unlink(missing_ok=True)
+        return finished
 
     def release(self) -> None:
-        """Let other processes work here."""
+        """Let other processes work here; what is still on its way from this run is too late."""
+        self._end_lease()
         while self._lock:
             lock = self._lock.pop()
             if lock.name.endswith("owner"):
                 with suppress(OSError):
                     os.unlink(lock.name)
             lock.close()
+
+    def begin_lease(self) -> int:
+        """Let a new run write into the store, and no earlier one; return its number."""
+        number = time.time_ns()
+        try:
+            self._write_lease(number)
+        except OSError as error:
+            raise _unwritable(self.final or self.store, error.strerror or str(error)) from None
+        return number
+
+    def _end_lease(self) -> None:
+        # Not removed: over a network a file that was missed once may be missed for a while.
+        try:
+            if self.lease_path.exists():
+                self._write_lease(0)
+        except OSError:  # a disk that is full has room for one file less
+            self.lease_path.unlink(missing_ok=True)
+
+    def _write_lease(self, number: int) -> None:
+        beside = self.lease_path.with_suffix(".new")
+        beside.write_text(str(number))
+        beside.replace(self.lease_path)
 
     def remove(self) -> None:
         """Delete everything in the folder."""
@@ -166,10 +209,51 @@ def find_result(to: str | PathLike[str]) -> RunFolder | None:
     return found
 
 
+def find_run(folder: str | PathLike[str]) -> RunFolder:
+    """Return the folder of a run from its place, a hidden folder beside it, or the folder itself.
+
+    A finished run has its numbers, see :attr:`RunFolder.is_finished`; of an unfinished one
+    it is the folder in which its call is kept.
+    """
+    given = Path(folder).absolute()
+    path = given.parent if given.name == ".barrow" else given
+    if hidden := re.fullmatch(r"\.(.+)\.(partial|stages)", path.name):
+        path = path.with_name(hidden[1])
+    found = RunFolder(path / ".barrow", path)
+    if found.read_key() is not None:
+        return found
+    store, stages = partial_of(path), checkpoint_folder(path)
+    begun = RunFolder(store / ".barrow", store, path)
+    between = RunFolder(stages, stages, path)
+    for unfinished in (begun, between):
+        if unfinished.call_path.exists():
+            return unfinished
+    if begun.root.is_dir():
+        return begun
+    alone = RunFolder(given, given / "result.zarr")
+    if alone.record_path.exists() and alone.read_key() is not None:
+        return alone
+    raise InputError(
+        f"{str(folder)!r} is no run of barrow: nothing was stored there, and there is no "
+        f"{store.name} beside it. Give the place of a result as in to=..., or the folder of a run."
+    )
+
+
+def partial_of(final: Path) -> Path:
+    """Return the hidden folder in which the result for a place is made."""
+    return final.with_name(f".{final.name}.partial")
+
+
+def checkpoint_folder(to: str | PathLike[str]) -> Path:
+    """Return where a pipeline keeps what lies between its stages, beside its result."""
+    final = Path(to).absolute()
+    return final.with_name(f".{final.name}.stages")
+
+
 def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     """Return the folder in which the result for a place is made, new or left by an earlier run."""
     final = Path(to).absolute()
-    store = final.with_name(f".{final.name}.partial")
+    store = partial_of(final)
     for _ in range(_MOST_TURNS):
         made = _create(RunFolder(store / ".barrow", store, final))
         try:

@@ -51,6 +51,10 @@ class Progress:
         else:
             print(self.line(), file=self._file, flush=True)
 
+    def skip(self) -> None:
+        """Take in that a chunk was left out."""
+        self._done += 1
+
     def say(self, message: str) -> None:
         """Show a sentence that somebody should read now."""
         if self._quiet:

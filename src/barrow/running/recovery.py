@@ -44,45 +44,58 @@ class Recovery:
 
     def on_memory(self, batch: Batch, backlog: Backlog) -> str:
         """Put back, in smaller parts, a batch whose first unit did not fit; say it in words."""
-        unit, rest = batch.units[0], batch.units[1:]
-        if rest:
-            backlog.put_back(replace(batch, units=rest))
+        unit = batch.units[0]
         if len(unit) > 1:
             # Several chunks in one call were too much: one at a time, as planned.
             backlog.cut(1)
-            for number in reversed(unit):
-                backlog.put_back(replace(batch, units=[range(number, number + 1)], strides={}))
+            self.take_apart(batch, backlog)
             return f"{self.name_unit(unit)} did not fit together: they are done one by one."
         parts = self.halve(unit, batch.parts or batch.strides or {})
         if parts is None:
             raise BudgetError(self._explain(unit))
+        self.drop_first(batch, backlog)
         self.n_split += 1
-        backlog.put_back(replace(batch, units=[unit], strides={}, parts=parts))
+        attempts = batch.attempts + 1
+        backlog.put_back(replace(batch, units=[unit], strides={}, parts=parts, attempts=attempts))
         size = " × ".join(f"{dim} {n}" for dim, n in parts.items())
         return (
             f"{self.name_unit(unit)} needed more than {format_bytes(self.budget_bytes)}: it is "
             f"split into parts of {size}."
         )
 
+    def take_apart(self, batch: Batch, backlog: Backlog) -> None:
+        """Put back a batch whose first unit failed, the chunks of that unit one by one."""
+        self.drop_first(batch, backlog)
+        attempts = batch.attempts + 1
+        for number in reversed(batch.units[0]):
+            backlog.put_back(Batch([range(number, number + 1)], {}, attempts=attempts))
+
+    @staticmethod
+    def drop_first(batch: Batch, backlog: Backlog) -> None:
+        """Put back a batch but for its first unit."""
+        if len(batch.units) > 1:
+            backlog.put_back(replace(batch, units=batch.units[1:], attempts=0))
+
     def on_loss(self, batch: Batch, backlog: Backlog) -> str:
         """Put back a batch whose worker was lost; say it in words."""
         self.n_lost += 1
         units, losses = batch.units, batch.losses + 1
+        batch = replace(batch, losses=losses, attempts=batch.attempts + 1)
         name = self.name_unit(range(units[0].start, units[-1].stop))
         if len(units) > 1:
             # One of them may be the cause: half as many each time until it is found.
             middle = len(units) // 2
             for half in (units[middle:], units[:middle]):
-                backlog.put_back(replace(batch, units=half, losses=losses))
+                backlog.put_back(replace(batch, units=half))
             return f"A worker was lost with {name}: they are done again, in two batches."
         if losses <= MOST_LOSSES:
-            backlog.put_back(replace(batch, losses=losses))
+            backlog.put_back(batch)
             return f"A worker was lost with {name}: it is done again."
         unit = units[0]
         parts = self.halve(unit, batch.parts or batch.strides or {})
         most = MOST_LOSSES_AT_ALL if parts is None else MOST_LOSSES + MOST_LOSSES_ALONE
         if not batch.is_alone or losses <= most:
-            backlog.put_back(replace(batch, losses=losses, is_alone=True))
+            backlog.put_back(replace(batch, is_alone=True))
             return f"{losses} workers were lost with {name}: it runs alone now."
         if parts is None:
             raise ClusterError(
@@ -93,7 +106,7 @@ class Recovery:
                 f"Try it alone: {self._slice(unit)}"
             )
         self.n_split += 1
-        backlog.put_back(Batch([unit], {}, parts, losses=MOST_LOSSES, is_alone=True))
+        backlog.put_back(replace(batch, strides={}, parts=parts, losses=MOST_LOSSES, is_alone=True))
         size = " × ".join(f"{dim} {n}" for dim, n in parts.items())
         return f"{losses} workers were lost with {name}, even alone: it is split into {size}."
 

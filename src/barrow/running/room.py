@@ -14,6 +14,8 @@ from barrow.running.fold import Fold
 from barrow.running.task import TaskReport
 
 LARGEST_BATCH = 4096
+# An interrupted run waits so long for chunks that are about to end.
+GRACE_SECONDS = 0.5
 # The end of a run is shared out evenly: the last batches are small.
 BATCHES_LEFT_PER_SLOT = 4
 
@@ -60,6 +62,7 @@ def run_chunks(
     pace = _Pace(chunk_seconds)
     in_flight = 0
     is_quiet = False
+    patience: float | None = None
     try:
         while not backlog.is_empty or in_flight:
             if gate is not None and not gate.is_open and not in_flight:
@@ -85,10 +88,16 @@ def run_chunks(
                 if fold is not None:
                     fold.extend(report.parts)
                 if report.left:
-                    backlog.put_back(replace(batch, units=report.left))
+                    backlog.put_back(replace(batch, units=report.left, attempts=1))
                 on_report(batch, report)
+    except (KeyboardInterrupt, SystemExit):
+        patience = GRACE_SECONDS
+        raise
     finally:
-        engine.stop()
+        for outcome in engine.stop(patience):
+            # The run has failed, but what was done is worth being noted.
+            if not isinstance(outcome, Setback):
+                on_report(*outcome)
     return fold.result() if fold is not None else None
 
 

@@ -78,9 +78,17 @@ class ZarrSink:
     run: int = 0
     """Differs from run to run: an array that was opened for an earlier one may have had other
     chunks."""
+    lease: str = ""
+    """File with the number of the run that may write; without one, any run may."""
 
     def write(self, ranges: Ranges, block: np.ndarray) -> None:
-        """Put one block into its place."""
+        """Put one block into its place, unless the run is over.
+
+        A task cannot be stopped when its run is interrupted, in a thread or on a worker of
+        somebody else. It may end when another function is at work on the same store.
+        """
+        if self.lease and read_lease(self.lease) != self.run:
+            raise WriteError(Trouble(0, "the run is over, or its folder was changed"))
         try:
             _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)] = block
         except OSError as error:
@@ -106,6 +114,31 @@ class ZarrSink:
         """Return one block as it is stored."""
         found = _open(self.path, self.run)[tuple(slice(start, stop) for start, stop in ranges)]
         return np.asarray(found)
+
+
+def read_lease(path: str) -> int | None:
+    """Return the number of the run that may write now; None if the store is not there any more."""
+    try:
+        with open(path, "rb") as file:
+            return int(file.read())
+    except FileNotFoundError:
+        return None
+
+
+def blank(ranges: Ranges, dtype: np.dtype) -> np.ndarray:
+    """Return what stands where there is no answer: NaN or NaT, or zero where there is none.
+
+    It takes no memory, however large the block.
+
+    Examples
+    --------
+    >>> blank(((0, 1), (4, 6)), np.dtype("f4")), blank(((0, 2),), np.dtype("u1"))
+    (array([[nan, nan]], dtype=float32), array([0, 0], dtype=uint8))
+    """
+    value = np.zeros((), dtype)
+    if dtype.kind in "fcMm":
+        value[...] = "NaT" if dtype.kind in "Mm" else np.nan
+    return np.broadcast_to(value, [stop - start for start, stop in ranges])
 
 
 def _file_bytes(path: str) -> int:

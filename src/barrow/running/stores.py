@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import OutputError
+from barrow.model.source import Source
 
 # Zarr writes a chunk under such a name and renames it when it is whole.
 _HALF_WRITTEN = re.compile(r"\.[0-9a-f]{32}\.partial$")
@@ -88,6 +89,11 @@ def array_path(path: Path, variable: str | None) -> Path:
     return path if variable is None else path / variable
 
 
+def variable_of(target: Source) -> str | None:
+    """Return the name of the array in the store of a result; None if it has no labels."""
+    return None if target.labels is None else str(target.labels.name or "result")
+
+
 def is_as_made(
     path: Path,
     *,
@@ -131,6 +137,20 @@ def open_store(path: Path) -> Any:
 
     with _without_warnings():
         return zarr.open_array(str(path), mode="r")
+
+
+def open_finished(path: Path) -> Any:
+    """Return the result in a store: a Zarr array, or a DataArray over one if it is labelled."""
+    import zarr
+
+    with _without_warnings():
+        if isinstance(zarr.open(str(path), mode="r"), zarr.Array):
+            return open_store(path)
+        import xarray
+
+        stored = xarray.open_zarr(path, consolidated=False)
+        (name,) = stored.data_vars
+        return stored[name]
 
 
 def _unwritable(path: Path, error: OSError) -> OutputError:

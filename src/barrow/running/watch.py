@@ -15,6 +15,7 @@ from barrow.errors import OutputError
 from barrow.model.grid import Grid
 from barrow.running.disk import FULL, PASSING, Room, is_writable, measure_room
 from barrow.running.folders import RunFolder
+from barrow.running.interrupts import interruptible
 from barrow.running.sinks import Trouble, ZarrSink
 from barrow.running.task import TaskReport
 from barrow.shared import Ranges
@@ -87,7 +88,7 @@ class Watch:
         if report.chunks:
             self._stuck_since = None
         if report.trouble is not None:
-            self._on_trouble(report.trouble)
+            self.on_trouble(report.trouble)
         now = time.monotonic()
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
@@ -158,7 +159,8 @@ class Watch:
         if self._stuck_since is None:
             self._stuck_since = began
         while True:
-            time.sleep(POLL_SECONDS)
+            with interruptible():
+                time.sleep(POLL_SECONDS)
             self.check_presence()
             if self._has_room() and self.is_ready():
                 break
@@ -168,7 +170,8 @@ class Watch:
         spent = time.monotonic() - began
         self.say("resumed", f"Goes on after {format_seconds(spent)}.", {"seconds": round(spent, 3)})
 
-    def _on_trouble(self, trouble: Trouble) -> None:
+    def on_trouble(self, trouble: Trouble) -> None:
+        """Wait from here on if what went wrong may pass; raise an error if not."""
         self.check_presence()
         if trouble.code not in PASSING:
             raise OutputError(

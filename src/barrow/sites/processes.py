@@ -37,7 +37,7 @@ MOST_FAILED_STARTS = 5
 QUICK_SECONDS = 1.0
 """A worker that ends so soon after it came is replaced with growing patience."""
 LONGEST_PAUSE_SECONDS = 1.0
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 1.25
 """A worker ends by itself within one second of being asked; then it is killed."""
 TAIL_LINES = 20
 
