@@ -10,7 +10,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +82,8 @@ def execute(
         call = None
         folder = folders.open_run_folder(plan.name, plan.options.get("folder"))
     else:
+        if plan.result == "memory":  # the place was named after the plan was made
+            plan = replace(plan, result="store", stored_chunks={})
         call = call or Call.of(plan)
         key = call.key if plan.options.get("resume", True) else None
         whole = folders.find_result(to)
@@ -97,11 +99,11 @@ def execute(
         with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
-        folder.release()
         if folder.is_temporary or not folder.is_begun:
             folder.remove()  # nothing was begun that could be taken up again
         else:
             write_unasked(folder.root, time.perf_counter() - began, plan.n_chunks)
+        folder.release()
         raise
 
 
@@ -398,7 +400,8 @@ class _Execution:
                 raise
             finally:
                 progress.close(status)
-                record.describe({"status": status, "ended": time.time()})
+                with suppress(OutputError):  # what ended the run says more
+                    record.describe({"status": status, "ended": time.time()})
         return value
 
     def _blank(self, unit: range) -> None:

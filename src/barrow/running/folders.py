@@ -152,8 +152,13 @@ class RunFolder:
 
     def remove(self) -> None:
         """Delete everything in the folder."""
+        top = self.store if self.final else self.root
+        # The lock goes last, or another process might begin here meanwhile.
+        shutil.rmtree(top, ignore_errors=True)
         self.release()
-        shutil.rmtree(self.store if self.final else self.root, ignore_errors=True)
+        for path in {self.root, top}:
+            with suppress(OSError):
+                path.rmdir()  # some file systems keep the name of a file that is open
 
 
 def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> RunFolder:
