@@ -129,6 +129,7 @@ def main() -> None:
     parser.add_argument("--one", nargs=4, metavar=("WAY", "CASE", "SOURCE", "TARGET"))
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--cases", nargs="*", default=list(CASES))
+    parser.add_argument("--ways", nargs="*", help="Only these, for example plain barrow.")
     given = parser.parse_args()
     if given.one:
         way, case, source, target = given.one
@@ -139,6 +140,7 @@ def main() -> None:
     ways = ["plain", "barrow"]
     if os.environ.get("SYNCOPY_PYTHON"):
         ways = ["Syncopy sequential", "Syncopy 2 workers", *ways]
+    ways = given.ways or ways
     rows: dict[str, dict[str, list[dict[str, float]]]] = {}
     folder = Path(tempfile.mkdtemp(prefix="barrow-ephys-"))
     try:
@@ -175,7 +177,7 @@ def main() -> None:
 
 def run_command(command: list[str]) -> dict[str, float]:
     """Run a way in a process of its own, and return what it says it took."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     lines = [line for line in done.stdout.splitlines() if line.startswith("TOOK ")]
     if not lines:
         raise RuntimeError(f"{command[:3]} failed:\n{done.stdout[-1000:]}{done.stderr[-2000:]}")

@@ -116,3 +116,9 @@ def test_settings_may_come_as_a_struct(noise):
     )
     with pytest.raises(InputError, match="twice"):
         ephys.freqanalysis(noise, cfg, foilim=[1, 2])
+
+
+def test_selections_can_be_written_as_calls(noise):
+    cfg = ephys.StructDict(trials=[1], channel=["b"])
+    part = ephys.selectdata(cfg, noise)
+    assert np.array_equal(ephys.show(part), ephys.show(noise, trials=1, channel="b"))

@@ -8,8 +8,12 @@ from barrow.fields.ephys import synthdata
 from barrow.fields.ephys.api import (
     connectivityanalysis,
     freqanalysis,
+    multipanelplot,
     preprocessing,
     resampledata,
+    selectdata,
+    show,
+    singlepanelplot,
     timelockanalysis,
 )
 from barrow.fields.ephys.data import (
@@ -46,9 +50,13 @@ __all__ = [
     "from_xarray",
     "get_defaults",
     "load",
+    "multipanelplot",
     "preprocessing",
     "resampledata",
     "save",
+    "selectdata",
+    "show",
+    "singlepanelplot",
     "synthdata",
     "timelockanalysis",
     "to_mne",

@@ -34,7 +34,9 @@ def plot_single(data: TrialData, logscale: bool = True, **selection: Any) -> Any
     if isinstance(chosen, CrossSpectralData):
         _draw_pairs(axes, chosen)
     elif isinstance(chosen, SpectralData) and chosen.lengths[0] > 1:
-        _draw_image(figure, axes, chosen, 0, logscale)
+        _draw_image(axes, chosen, 0, logscale, _limits(chosen, logscale))
+        axes.set_title(str(chosen.channel[0]))
+        _add_bar(figure, axes, chosen, logscale)
     elif isinstance(chosen, SpectralData):
         _draw_spectra(axes, chosen, logscale)
     else:
@@ -67,6 +69,7 @@ def plot_panels(data: TrialData, logscale: bool = True, **selection: Any) -> Any
         layout="constrained",
     )
     is_image = isinstance(chosen, SpectralData) and chosen.lengths[0] > 1
+    limits = _limits(chosen, logscale) if is_image else (0.0, 1.0)
     for number, axes in enumerate(grid.ravel()):
         if number >= len(names):
             axes.set_visible(False)
@@ -74,7 +77,7 @@ def plot_panels(data: TrialData, logscale: bool = True, **selection: Any) -> Any
         one = chosen.selectdata(channel=[number])
         if is_image:
             assert isinstance(one, SpectralData)
-            _draw_image(figure, axes, one, 0, logscale, limits=_limits(chosen, logscale))
+            _draw_image(axes, one, 0, logscale, limits)
         elif isinstance(one, SpectralData):
             _draw_spectra(axes, one, logscale, legend=False)
         else:
@@ -87,6 +90,8 @@ def plot_panels(data: TrialData, logscale: bool = True, **selection: Any) -> Any
         if number % columns:
             axes.set_ylabel("")
         _clean(axes)
+    if is_image:
+        _add_bar(figure, grid, chosen, logscale)
     return figure, grid
 
 
@@ -159,29 +164,28 @@ def _limits(data: SpectralData, logscale: bool) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def _add_bar(figure: Any, axes: Any, data: SpectralData, logscale: bool) -> None:
+    """Say once which colour means what: all panels share their limits."""
+    _, label = _scale(data, data.trials[0][:1, 0], logscale)
+    first = axes.flat[0] if isinstance(axes, np.ndarray) else axes
+    figure.colorbar(first.collections[0], ax=axes, label=label)
+
+
 def _draw_image(
-    figure: Any,
-    axes: Any,
-    data: SpectralData,
-    channel: int,
-    logscale: bool,
-    limits: tuple[float, float] | None = None,
+    axes: Any, data: SpectralData, channel: int, logscale: bool, limits: tuple[float, float]
 ) -> None:
     if len(data.channel) > 1:
         raise InputError(
             f"An image shows one channel, but {len(data.channel)} are selected. Choose one, or use "
             "multipanelplot()."
         )
-    values, label = _scale(data, data.trials[0].mean(axis=1)[..., channel], logscale)
-    low, high = limits or _limits(data, logscale)
+    values, _ = _scale(data, data.trials[0].mean(axis=1)[..., channel], logscale)
+    low, high = limits
     times = data.time[0]
     image = axes.pcolormesh(
         times, data.freq, values.T, vmin=low, vmax=high, cmap="viridis", shading="nearest"
     )
     image.set_rasterized(True)
-    if limits is None:
-        figure.colorbar(image, ax=axes, label=label)
-        axes.set_title(str(data.channel[channel]))
     axes.set_xlabel("time (s)")
     axes.set_ylabel("frequency (Hz)")
 
