@@ -23,8 +23,8 @@ def test_a_worker_that_holds_too_much_shared_memory_is_killed():
             threading.Event().wait(60)
 
     with barrow.cluster("local", workers=1, threads=1, memory="300MB") as cluster:
-        with cluster.failing_fast(), pytest.raises(KilledWorker):
-            cluster.client.submit(hold, 400 * MIB).result(timeout=60)
+        with cluster.hosting("held"), pytest.raises(KilledWorker):
+            cluster.client.submit(hold, 400 * MIB, key=("held", 0)).result(timeout=60)
         cluster.wait(1)  # another took its place, so how it ended is known
         (ended,) = cluster.exits
     assert ended.code == -9

@@ -217,8 +217,9 @@ def test_when_too_many_jobs_are_lost_the_run_ends_with_one_error(slurm, gate, mo
 
 
 def test_a_job_that_takes_too_much_memory_is_explained(slurm):
-    with barrow.cluster("slurm", jobs=1, **SIZES) as cluster, cluster.failing_fast():
-        wait(cluster.client.submit(bytearray_filled, 1500 * 10**6), timeout=60)
+    with barrow.cluster("slurm", jobs=1, **SIZES) as cluster, cluster.hosting("filled"):
+        task = cluster.client.submit(bytearray_filled, 1500 * 10**6, key=("filled", 0))
+        wait(task, timeout=60)
         assert slurm.wait_until(lambda: cluster.losses)
     assert "it used more than its memory of 858 MiB" in cluster.losses[0]
     assert "memory=" in cluster.losses[0]

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from barrow.sites.scratch import Scratch, remove_abandoned
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end; after it the process ends as it is."""
+HAND_OVER_SECONDS = 10.0
+"""Time to give to others what a worker that leaves has computed."""
 
 
 def main(scheduler: str, text: str) -> int:
@@ -109,7 +112,16 @@ async def hand_over(worker: Any, seconds: float, asked: asyncio.Event, end: Any)
     last = time.monotonic() + seconds
     while worker.state.executing and time.monotonic() < last:
         await asyncio.sleep(0.1)
-    end(INTERRUPTED_CODE if worker.state.executing else 0)
+    if worker.state.executing:
+        end(INTERRUPTED_CODE)
+        return
+    # Answers that nobody has fetched yet go to other workers, or the tasks would be done again.
+    retiring = worker.scheduler.retire_workers(
+        workers=[worker.address], close_workers=False, remove=True, stimulus_id="barrow-hand-over"
+    )
+    with suppress(OSError, TimeoutError):
+        await asyncio.wait_for(retiring, HAND_OVER_SECONDS)
+    end(0)
 
 
 def _watch(lifeline: int, loop: asyncio.AbstractEventLoop, end: Any) -> None:
