@@ -55,7 +55,7 @@ def test_every_chunk_of_an_own_run_is_drawn_and_predicted(own_run):
     assert content.prediction.rows[0].measured == "5"
     assert [step.name for step in content.steps] == ["halve"]
     assert content.steps[0].tasks == 5
-    assert not content.memory.is_sampled
+    assert content.memory.is_sampled
     assert content.left_out == ()
 
 
