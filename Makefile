@@ -1,6 +1,6 @@
 # make demo   see it work, on data it makes itself
 # make test   all that is checked before a change goes in
-# make soak   let runs meet every trouble there is; about 25 minutes
+# make soak   let runs meet every trouble there is; about 40 minutes
 # make bench  measure, and write the numbers to benchmarks/results
 # make lint   format, style and types only
 # make clean  remove what the above have made
@@ -20,10 +20,11 @@ demo: $(STAMP)
 
 test: lint
 	@sh tests/install-browser
-	@$(BIN)/python -m pytest --quiet
+	@$(BIN)/python -m pytest --quiet -n 2 --dist loadfile
 
 soak: $(STAMP)
 	@$(BIN)/python -m soak
+	@$(BIN)/python soak/slurm.py
 
 bench: $(STAMP)
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done

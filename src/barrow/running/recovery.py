@@ -73,7 +73,7 @@ class Recovery:
             return f"{self.name_unit(unit)} did not fit together: they are done one by one."
         asked = self._asked.setdefault(unit.start, [])
         asked.append(asked_bytes)
-        if self._is_hopeless(asked):
+        if self._is_hopeless(asked, unit, batch.parts):
             raise BudgetError(self._explain(unit, asked_bytes, is_constant=True))
         parts = self.halve(unit, batch.parts or batch.strides or {})
         if parts is None and batch.budget_bytes < self.whole_bytes > self.budget_bytes:
@@ -203,11 +203,21 @@ class Recovery:
             found = smaller
         return found
 
-    def _is_hopeless(self, asked: list[int]) -> bool:
+    def _is_hopeless(self, asked: list[int], unit: range, parts: Mapping[str, int]) -> bool:
         """Return whether a chunk asks for more than is there, however small it is cut."""
         recent = asked[-1 - HALVINGS_WITHOUT_EFFECT :]
+        lengths = {
+            dim: stop - start
+            for dim, (start, stop) in zip(self.grid.lengths, self.grid.block(unit), strict=True)
+        }
+        # What it asks for may depend on any one of the dimensions.
+        is_cut_everywhere = all(
+            lengths[dim] == 1 or parts.get(dim, lengths[dim]) < lengths[dim]
+            for dim in self.cuttable
+        )
         return (
-            len(recent) > HALVINGS_WITHOUT_EFFECT
+            is_cut_everywhere
+            and len(recent) > HALVINGS_WITHOUT_EFFECT
             and recent[-1] > self.budget_bytes + FOREIGN_HEADROOM_BYTES
             and recent[-1] >= AS_MUCH * recent[0]
         )
