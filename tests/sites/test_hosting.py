@@ -74,13 +74,16 @@ def test_the_end_of_one_run_leaves_another_what_it_needs(cluster, dask_cluster):
 
 
 def test_a_client_that_is_gone_leaves_no_plugin_on_the_scheduler(dask_cluster):
+    def left():
+        scheduler = dask_cluster.scheduler
+        names = [*scheduler.plugins, *scheduler.worker_plugins]
+        return [name for name in names if name.startswith(PREFIX)]
+
     client = Client(dask_cluster, set_as_default=False)
-    stack = attach(client).hosting("run")
-    stack.__enter__()
-    client.close()
-    scheduler = dask_cluster.scheduler
-    await_that(lambda: not [n for n in scheduler.plugins if n.startswith(PREFIX)])
-    assert not [name for name in scheduler.worker_plugins if name.startswith(PREFIX)]
+    with attach(client) as handle, handle.hosting("run"):
+        assert len(left()) == 2
+        client.close()
+        await_that(lambda: not left())
 
 
 def test_tasks_that_ask_for_nothing_run_beside_those_that_have_all_the_memory(cluster):

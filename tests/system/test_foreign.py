@@ -259,7 +259,8 @@ def test_when_all_workers_are_gone_the_wait_is_bounded_and_what_was_done_is_kept
     assert "0 workers" in capfd.readouterr().err
 
 
-def test_a_scheduler_that_is_killed_ends_the_run_within_seconds(start_bare, tmp_path):
+def test_a_scheduler_that_is_killed_ends_the_run_within_seconds(start_bare, tmp_path, monkeypatch):
+    monkeypatch.setattr(lookout, "RECONNECT_SECONDS", 0.5)
     scheduler = start_bare(workers=1)
     marker = tmp_path / "begun"
 
