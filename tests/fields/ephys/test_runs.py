@@ -17,8 +17,7 @@ RATE = 500.0
 @pytest.fixture(autouse=True)
 def nothing_is_tiny(monkeypatch):
     """Plan what would otherwise be over at once."""
-    monkeypatch.setattr(computing, "TINY_BYTES", 0)
-    monkeypatch.setattr(computing, "QUICK_BYTES", 0)
+    monkeypatch.setattr(computing, "AT_ONCE_SECONDS", 0)
 
 
 @pytest.fixture(scope="module")

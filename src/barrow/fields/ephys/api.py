@@ -243,7 +243,7 @@ def preprocessing(
         data.lengths,
         data.offsets,
         beside="lengths",
-        is_quick=True,
+        nanoseconds=10.0,
     )
     means = Means(parallel, chan_per_worker, to, memory, cluster, quiet)
     made = _analog(data, analysis, means)
@@ -320,7 +320,7 @@ def resampledata(
         np.array([count_samples(int(n), data.samplerate, resamplefs) for n in data.lengths]),
         np.ceil(data.offsets * factor),
         beside="lengths",
-        is_quick=True,
+        nanoseconds=10.0,
     )
     made = _analog(data, analysis, Means(parallel, chan_per_worker, to, memory, cluster, quiet))
     made.inherit(data, "resampledata", settings)
@@ -445,7 +445,7 @@ def timelockanalysis(
         data.samplerate,
         data.lengths,
         data.offsets,
-        is_quick=True,
+        nanoseconds=10.0,
     )
     found: Moments = add_up(data, analysis, Moments.of, means)
     made = object.__new__(TimeLockData)

@@ -6,7 +6,7 @@ and channels by barrow.
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,11 @@ from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.identity import identify_text
 
-# Work on so little is over before it could be planned; on more if it is quick work.
-TINY_BYTES = 2**18
-QUICK_BYTES = 2**22
+# Work that takes no longer, on no more than so much, is over before it could be planned.
+AT_ONCE_SECONDS = 0.5
+AT_ONCE_BYTES = 2**26
+# Channels are cut only where one trial has more than this.
+BLOCK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Means:
 def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
     """Return the answer for all trials in one array: trial × what the function returns."""
     sources = _open(data, analysis)
-    if _is_tiny(data, analysis) and means.to is None:
+    if means.to is None and _is_tiny(data, analysis, means):
         blocks = [source.read(source.everything) for source in sources]
         return analysis.func(*blocks, **analysis.settings)
     plan = api.plan(
@@ -74,7 +76,7 @@ def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
 def add_up(data: TrialData, analysis: Analysis, func: Callable[..., Any], means: Means) -> Any:
     """Return what a function says about all trials, added up; only trials are cut."""
     sources = _open(data, analysis)
-    if _is_tiny(data, analysis):
+    if _is_tiny(data, analysis, means):
         blocks = [source.read(source.everything) for source in sources]
         return func(*blocks, **analysis.settings)
     dims = {dim for source in sources for dim in source.dims}
@@ -101,16 +103,18 @@ class Averaged:
         return Total.of(self.func(*blocks, **settings))
 
 
-def _is_tiny(data: TrialData, analysis: Analysis) -> bool:
+def _is_tiny(data: TrialData, analysis: Analysis, means: Means) -> bool:
+    if means.memory is not None or means.chan_per_worker is not None:
+        return False
     padded = len(data.trials) * int(data.lengths.max(initial=0)) * int(np.prod(data.rest_shape))
-    most = QUICK_BYTES if analysis.is_quick else TINY_BYTES
-    return padded * data.dtype.itemsize <= most
+    size = padded * data.dtype.itemsize
+    return size <= AT_ONCE_BYTES and size * analysis.nanoseconds <= AT_ONCE_SECONDS * 1e9
 
 
 def _open(data: TrialData, analysis: Analysis) -> list[Any]:
     if not len(data.trials) or not int(data.lengths.max()):
         raise InputError("There is no trial with samples in the data.")
-    sources = [data.source()]
+    sources = [_keep_channels_together(data.source())]
     is_alike = data.is_equal and (
         analysis.beside == "lengths" or bool((data.offsets == data.offsets[0]).all())
     )
@@ -121,6 +125,18 @@ def _open(data: TrialData, analysis: Analysis) -> list[Any]:
         return [*sources, api.open(lengths, name="lengths", dims=("trial",))]
     facts = np.column_stack([data.lengths, np.rint(data.offsets)]).astype(np.int64)
     return [*sources, api.open(facts, name="facts", dims=("trial", "fact"))]
+
+
+def _keep_channels_together(source: Source) -> Source:
+    """Return the source with so many channels in a grain that a block of one trial is not small.
+
+    Channels lie side by side: taking a few out of each sample costs as much as taking all.
+    """
+    if "channel" not in source.lengths:
+        return source
+    column = source.nbytes // max(1, source.lengths["trial"] * source.lengths["channel"])
+    least = max(source.grain["channel"], BLOCK_BYTES // max(1, column))
+    return replace(source, grain={**source.grain, "channel": least})
 
 
 def report_nan(found: Mapping[str, Any], trials: np.ndarray) -> dict[str, Any]:
@@ -141,7 +157,7 @@ def generate(
 ) -> Any:
     """Return trials made by a function of their numbers: trial × time × channel."""
     first = make(np.zeros(1, np.int64), **settings)[0]
-    if means.to is None and first.nbytes * count <= TINY_BYTES:
+    if means.to is None and first.nbytes * count * 10 <= AT_ONCE_SECONDS * 1e9:
         return make(np.arange(count), **settings)
     lengths = {"trial": count, "time": first.shape[0], "channel": first.shape[1]}
     return api.map(

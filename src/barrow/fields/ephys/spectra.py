@@ -51,8 +51,8 @@ class Analysis:
     beside: str | None = None
     """What the function gets besides the trials where they differ: ``lengths`` of trials, or
     ``facts``, lengths and offsets."""
-    is_quick: bool = False
-    """Whether it takes a few nanoseconds for a byte, so that more can be done at once."""
+    nanoseconds: float = 20.0
+    """What it takes for each byte of trials, roughly: decides only what is done without a plan."""
 
 
 def choose_spectra(
@@ -139,7 +139,7 @@ def _choose_whole(
         offsets=given.offsets,
         labels={"freq": freqs[bins], "taper": _label(taper, settings["keeptapers"])},
         beside="lengths",
-        is_quick=True,
+        nanoseconds=2.0 * taper.count,
     )
 
 
@@ -184,8 +184,17 @@ def _choose_sliding(
         lengths, offsets, answer_rate = np.ones_like(lengths), given.offsets, rate
     if given.is_alike:
         settings["offset"] = int(given.offsets[0])
+    windows = float((lengths * window / given.lengths).max()) if method != "welch" else 4.0
     return Analysis(
-        method, mtmconvol, settings, answer_rate, lengths, offsets, labels, beside="facts"
+        method,
+        mtmconvol,
+        settings,
+        answer_rate,
+        lengths,
+        offsets,
+        labels,
+        beside="facts",
+        nanoseconds=5.0 * taper.count * max(1.0, windows),
     )
 
 
@@ -283,4 +292,5 @@ def _choose_transform(
         offsets,
         {"freq": labels, "taper": ["None"]},
         beside="facts",
+        nanoseconds=10.0 * np.count_nonzero(settings.get("exponents", scales)),
     )
