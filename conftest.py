@@ -1,6 +1,12 @@
 """What all tests and doctests share: a cache folder of their own, and no memory of each other."""
 
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -11,3 +17,23 @@ def own_cache(tmp_path_factory):
         patch.setenv("BARROW_CACHE", str(folder))
         patch.setenv("BARROW_HISTORY", "off")
         yield folder
+
+
+@pytest.fixture(autouse=True)
+def no_client_of_others(request):
+    """Hide Dask clients that tests have open, or have left, from examples and from commands."""
+    is_alone = bool({"src", "cli"} & set(request.path.relative_to(ROOT).parts))
+    if "distributed" not in sys.modules or not is_alone:
+        yield
+        return
+    import dask
+    from distributed import client as clients
+
+    others = dict(clients._global_clients)
+    clients._global_clients.clear()
+    token = clients._current_client.set(None)
+    with dask.config.set(scheduler=None) if others else nullcontext():
+        yield
+    clients._current_client.reset(token)
+    clients._global_clients.clear()
+    clients._global_clients.update(others)
