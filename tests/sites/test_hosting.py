@@ -1,13 +1,17 @@
 """Workers offer their memory while a run is there, and nothing stays behind."""
 
+import threading
 import time
 
 import pytest
-from distributed import Client, Event
+from distributed import Client
 
 from barrow.model.site import MEMORY
 from barrow.sites.attached import attach
 from barrow.sites.hosting import PREFIX
+
+# The workers are threads of this process.
+MAY_END = threading.Event()
 
 
 @pytest.fixture
@@ -86,16 +90,18 @@ def test_a_client_that_is_gone_leaves_no_plugin_on_the_scheduler(dask_cluster):
         await_that(lambda: not left())
 
 
+def wait_until_they_may_end(_):
+    return MAY_END.wait(30)
+
+
 def test_tasks_that_ask_for_nothing_run_beside_those_that_have_all_the_memory(cluster):
     client = cluster.client
-    may_end = Event("may end", client=client)
+    MAY_END.clear()
     with cluster.hosting("run"):
-        ours = client.map(
-            lambda _: Event("may end").wait(30), range(4), pure=False, resources={MEMORY: 659}
-        )
+        ours = client.map(wait_until_they_may_end, range(4), pure=False, resources={MEMORY: 659})
         assert client.gather(client.map(lambda n: n + 1, range(10))) == list(range(1, 11))
         assert sum(1 for keys in client.processing().values() for _ in keys) == 4
-        may_end.set()
+        MAY_END.set()
         assert all(client.gather(ours))
 
 
