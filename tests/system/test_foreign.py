@@ -189,14 +189,14 @@ def test_a_worker_that_comes_back_offers_its_memory_again(foreign):
 
 def test_a_worker_that_stands_still_for_a_while_does_no_harm(foreign, tmp_path):
     def named(x):
-        (tmp_path / "pid").write_text(str(os.getpid()))
+        (tmp_path / f"{os.getpid()}.pid").touch()  # a name is whole at once, content is not
         return x + 1
 
     stopped = []
 
     def stop():
-        await_that(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
-        stopped.append(int((tmp_path / "pid").read_text()))
+        await_that(lambda: any(tmp_path.glob("*.pid")))
+        stopped.append(int(next(tmp_path.glob("*.pid")).stem))
         os.kill(stopped[0], signal.SIGSTOP)
         threading.Timer(1.0, os.kill, (stopped[0], signal.SIGCONT)).start()
 
