@@ -24,8 +24,9 @@ ROWS = [
         "leftovers",
         "presenting",
         "observing",
-        "explaining",
+        "live",
     },
+    {"explaining"},
     {
         "sources",
         "probing",

@@ -3,10 +3,9 @@
 Apart from :mod:`barrow.api`, so that a program which is only watched does not load the engine.
 """
 
-import warnings
 from os import PathLike
-from pathlib import Path
 
+from barrow.explaining import write_safely
 from barrow.recording.reading import Record, open_record
 from barrow.recording.watching import Watch
 
@@ -36,7 +35,7 @@ def watch(folder: str | PathLike[str]) -> Watch:
     >>> run.metrics["status"], run.metrics["tasks_failed"], run.record.table("span").name[0]
     ('done', 0, 'add')
     """
-    return Watch(folder, after_watch)
+    return Watch(folder, write_safely)
 
 
 def record(folder: str | PathLike[str]) -> Record:
@@ -51,13 +50,3 @@ def record(folder: str | PathLike[str]) -> Record:
     ('done', 'chunk')
     """
     return open_record(folder)
-
-
-def after_watch(folder: Path) -> None:
-    """Write the report of a program that was watched; it has ended, whatever comes of this."""
-    from barrow.reporting.writing import read_content, write_page
-
-    try:
-        write_page(read_content(open_record(folder)), folder)
-    except Exception as error:
-        warnings.warn(f"The report of {folder} could not be written: {error}", stacklevel=2)

@@ -20,7 +20,7 @@ def command(folder: str | None, program: tuple[str, ...]) -> None:
     PROGRAM is a Python script and its arguments, or -m, a module and its arguments. Its output
     and its exit status are its own; what is said at the end goes to standard error.
     """
-    from barrow.observing import after_watch
+    from barrow.explaining import write_safely
     from barrow.recording.watching import Watched, summarise, watch_command
 
     if not program or program == ("-m",):
@@ -30,7 +30,7 @@ def command(folder: str | None, program: tuple[str, ...]) -> None:
     if folder is None:
         name = program[1].replace(".", "-") if program[0] == "-m" else Path(program[0]).stem
         folder = f"barrow-{name}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    code = watch_command(program, folder, after_watch)
+    code = watch_command(program, folder, write_safely)
     click.echo(summarise(Watched(Path(folder))), err=True)
     if code < 0:
         # Whoever started us sees the signal that the program saw.

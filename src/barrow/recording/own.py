@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from barrow.errors import OutputError
+from barrow.recording.going import announced
 from barrow.recording.processes import follow
 from barrow.recording.record import RecordWriter
 from barrow.recording.sampling import Sampler
@@ -65,8 +66,11 @@ class OwnSampling:
         self._keep()
 
     def _work(self) -> None:
-        if self._over.wait(PATIENCE_SECONDS):
-            return
+        if not self._over.wait(PATIENCE_SECONDS):
+            with announced(self._record.path):
+                self._follow()
+
+    def _follow(self) -> None:
         while not self._over.wait(self._sampler.tick_seconds):
             self._sampler.tick()
             if self._sampler.is_due():

@@ -9,12 +9,17 @@ import functools
 import os
 from typing import Any
 
-from barrow.recording import plugins, sending
+from barrow.recording import layers, live_page, scheduler_watch, sending, worker_watch
 from barrow.recording.joining import Watched, current
+from barrow.recording.scheduler_watch import SPAN_OPERATION, SchedulerWatch
 from barrow.recording.sending import NAME
 from barrow.recording.spans import current_span, layers_since
+from barrow.recording.worker_watch import NannyWatch, WorkerWatch
 
-_here: dict[str, plugins.SchedulerWatch] = {}
+TRAVELLING = (layers, live_page, scheduler_watch, sending, worker_watch)
+"""Modules that are sent to other processes, where barrow may not be installed."""
+
+_here: dict[str, SchedulerWatch] = {}
 """Schedulers of this process that are watched, by their addresses."""
 _elsewhere: set[str] = set()
 """Schedulers of other processes that are watched."""
@@ -38,13 +43,13 @@ async def watch_scheduler(scheduler: Any, watched: Watched) -> None:
     """Watch a scheduler of this process and all that belongs to it."""
     if NAME in scheduler.plugins:
         return
-    watch = plugins.SchedulerWatch(watched.place, watched.host)
+    watch = SchedulerWatch(watched.place, watched.host)
     watch.attach(scheduler)
     scheduler.add_plugin(watch, name=NAME, idempotent=True)
     _here[scheduler.address] = watch
     for register, plugin in (
-        (scheduler.register_worker_plugin, plugins.WorkerWatch),
-        (scheduler.register_nanny_plugin, plugins.NannyWatch),
+        (scheduler.register_worker_plugin, WorkerWatch),
+        (scheduler.register_nanny_plugin, NannyWatch),
     ):
         packed = by_value(plugin(watched.place, watched.host))
         await register(comm=None, plugin=packed, name=NAME, idempotent=True)
@@ -60,14 +65,14 @@ async def watch_client(client: Any, watched: Watched) -> None:
         topic = f"{NAME}-{os.path.basename(watched.place)}"
         client.subscribe_topic(topic, functools.partial(_forward, watched))
         await client.scheduler.register_scheduler_plugin(
-            plugin=by_value(plugins.SchedulerWatch(watched.place, watched.host)),
+            plugin=by_value(SchedulerWatch(watched.place, watched.host)),
             name=NAME,
             idempotent=True,
         )
         _elsewhere.add(address)
         for register, plugin in (
-            (client.scheduler.register_worker_plugin, plugins.WorkerWatch),
-            (client.scheduler.register_nanny_plugin, plugins.NannyWatch),
+            (client.scheduler.register_worker_plugin, WorkerWatch),
+            (client.scheduler.register_nanny_plugin, NannyWatch),
         ):
             packed = by_value(plugin(watched.place, watched.host))
             await register(plugin=packed, name=NAME, idempotent=True)
@@ -81,7 +86,7 @@ async def unwatch_client(client: Any) -> bool:
     if (watch := _here.pop(address, None)) is not None:
         watch.detach()
         watch.scheduler.remove_plugin(NAME)
-        watch.scheduler.stream_handlers.pop(plugins.SPAN_OPERATION, None)
+        watch.scheduler.stream_handlers.pop(SPAN_OPERATION, None)
     elif address in _elsewhere:
         _elsewhere.discard(address)
         await client.scheduler.unregister_scheduler_plugin(name=NAME)
@@ -96,12 +101,12 @@ def by_value(plugin: Any) -> bytes:
     """Return a plugin as bytes that can be read where barrow is not installed."""
     import cloudpickle
 
-    for module in (plugins, sending):
+    for module in TRAVELLING:
         cloudpickle.register_pickle_by_value(module)
     try:
         packed: bytes = cloudpickle.dumps(plugin)
     finally:
-        for module in (plugins, sending):
+        for module in TRAVELLING:
             cloudpickle.unregister_pickle_by_value(module)
     return packed
 
@@ -124,9 +129,7 @@ def _label_graphs(client: Any, watched: Watched) -> None:
             span, layers = current_span(), layers_since(sent)
             if span is not None or layers:
                 sent += len(layers)
-                client._send_to_scheduler(
-                    {"op": plugins.SPAN_OPERATION, "span": span, "layers": layers}
-                )
+                client._send_to_scheduler({"op": SPAN_OPERATION, "span": span, "layers": layers})
         except Exception as error:
             watched.sender.note_error("a span", error)
         return original(*args, **kwargs)

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+NOT_OURS = b"barrow-live-page"
+"""A word on the command line of a process that belongs to the watching."""
 MOST_OPEN = 400
 """Files kept open for quick reading; those of more processes are opened each time."""
 
@@ -69,7 +71,7 @@ class LinuxTree:
         while found := {pid for pid, parent in new.items() if parent in self._family}:
             for pid in found:
                 del new[pid]
-                if pid not in self._ignored:
+                if pid not in self._ignored and NOT_OURS not in _read(f"/proc/{pid}/cmdline"):
                     self._family.add(pid)
                     self._open(pid)
 

@@ -50,7 +50,7 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path, *, may_leave_disk: bool = False) -> None:
-        self._path = path
+        self.path = path
         self._may_leave_disk = may_leave_disk
         self._lock = threading.RLock()
         self._waiting: list[tuple[str, list[tuple[Any, ...]]]] = []
@@ -131,7 +131,7 @@ class RecordWriter:
                 return self._flush()
             if primary_code(error) not in _PASSING:
                 raise OutputError(
-                    f"The record of the run cannot be written any more: {error} ({self._path})."
+                    f"The record of the run cannot be written any more: {error} ({self.path})."
                 ) from None
             self.trouble = str(error)
             return False

@@ -5,7 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import barrow
 from barrow.errors import InputError, OutputError
 from barrow.recording import joining
+from barrow.recording.going import announced
 from barrow.recording.reading import Record
 from barrow.recording.record import describe_environment
 from barrow.recording.recorder import SOCKET_NAME, Recorder, open_listener
+from barrow.recording.rendering import tell_command, write_command
 from barrow.recording.sending import SEND_SECONDS
 from barrow.units import format_bytes, format_count, format_seconds
 
@@ -75,7 +76,10 @@ class Watch:
         if joining.current() is not None:
             raise InputError("This program is being watched already: one watch at a time.")
         self._place = tempfile.mkdtemp(prefix="barrow-watch-")
+        write_command(self._place, tell_command(self._folder))
         self._recorder = _start_recorder(self._folder, self._place)
+        self._note = announced(self._folder / "record.sqlite")
+        self._note.__enter__()
         watched = joining.join(self._place)
         watched.sender.put("hello", {"pid": os.getpid(), "kind": "client"})
         for name, value in {**describe_program(sys.argv), **describe_environment()}.items():
@@ -100,6 +104,7 @@ class Watch:
         except subprocess.TimeoutExpired:
             self._recorder.kill()
         shutil.rmtree(self._place, ignore_errors=True)
+        self._note.__exit__(None, None, None)
         finish(self._folder, self._on_end)
 
 
@@ -119,6 +124,7 @@ def watch_command(
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
+    write_command(place, tell_command(root))
     listener = open_listener(place)
     environment = dict(os.environ)
     path = environment.get("PYTHONPATH", "")
@@ -136,7 +142,8 @@ def watch_command(
         )
         recorder = Recorder(root, listener, program.pid)
         recorder.describe({**describe_program(arguments), **describe_environment()})
-        recorder.run(lambda: _is_over(program))
+        with announced(root / "record.sqlite"):
+            recorder.run(lambda: _is_over(program))
         code = program.wait()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         recorder.describe(
@@ -195,7 +202,6 @@ def describe_program(command: Sequence[str]) -> dict[str, Any]:
         "command": list(command),
         "folder": os.getcwd(),
         "machine": {
-            "host": socket.gethostname(),
             "cores": len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count(),

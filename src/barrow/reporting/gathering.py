@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow.model.facts import name_program, read_plan
 from barrow.model.plan import Plan
 from barrow.reporting.content import Content, Finding, Memory, Prediction, Row, Status
 from barrow.reporting.happenings import (
@@ -25,8 +26,6 @@ from barrow.reporting.surroundings import (
     flatten,
     list_machine,
     list_plan,
-    name_program,
-    read_plan,
     tell_how_to_repeat,
 )
 from barrow.reporting.tables import Once, Tables, numbers
@@ -285,7 +284,11 @@ class _Gathering:
         tasks = self.tasks
         found = [
             Row("time of the run", format_seconds(self.seconds), self.seconds),
-            Row("calls of the function", f"{len(tasks):,}", len(tasks)),
+            Row(
+                "calls of the function" if self.plan is not None else "tasks",
+                f"{len(tasks):,}",
+                len(tasks),
+            ),
             Row("threads that worked", f"{len(self.lanes):,}", len(self.lanes)),
         ]
         if not len(tasks):
