@@ -30,9 +30,10 @@ from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
+from barrow.recording.environment import describe_environment
 from barrow.recording.opening import begin_record
 from barrow.recording.own import OwnSampling, describe_run
-from barrow.recording.record import RecordWriter, describe_environment, read_skipped
+from barrow.recording.record import RecordWriter, read_skipped
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.asking import Asking

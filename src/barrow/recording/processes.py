@@ -7,7 +7,7 @@ small and quick to start; elsewhere with psutil.
 import os
 import sys
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -32,6 +32,9 @@ class ProcessTree(Protocol):
 
     def find(self) -> None:
         """Look for processes that have come."""
+
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
 
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
@@ -71,9 +74,14 @@ class LinuxTree:
         while found := {pid for pid, parent in new.items() if parent in self._family}:
             for pid in found:
                 del new[pid]
-                if pid not in self._ignored and NOT_OURS not in _read(f"/proc/{pid}/cmdline"):
-                    self._family.add(pid)
-                    self._open(pid)
+                if NOT_OURS not in _read(f"/proc/{pid}/cmdline"):
+                    self.adopt(pid)
+
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
+        if pid not in self._ignored:
+            self._family.add(pid)
+            self._open(pid)
 
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
@@ -138,8 +146,13 @@ class PortableTree:
         for process in list(self._known.values()):
             with suppress(self._psutil.Error):
                 for child in process.children(recursive=True):
-                    if child.pid not in self._ignored:
+                    if child.pid not in self._ignored and not self._is_watching(child):
                         self._known.setdefault(child.pid, child)
+
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
+        with suppress(self._psutil.Error):
+            self._known.setdefault(pid, self._psutil.Process(pid))
 
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
@@ -150,6 +163,9 @@ class PortableTree:
             except self._psutil.Error:
                 del self._known[pid]
         return found
+
+    def _is_watching(self, process: Any) -> bool:
+        return NOT_OURS.decode() in process.cmdline()
 
     def read_use(self, pid: int) -> Use | None:
         """Return what a process has used; None if it is gone."""

@@ -7,14 +7,11 @@ that the disk does not take wait in memory.
 """
 
 import json
-import platform
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -298,18 +295,3 @@ def primary_code(error: sqlite3.Error) -> int:
     """Return what kind of error it is; the bits above say where it happened."""
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     return code & 0xFF
-
-
-def describe_environment() -> dict[str, Any]:
-    """Return the versions of all that a result may depend on."""
-    versions = {}
-    for package in ("barrow", "numpy", "scipy", "dask", "distributed", "zarr", "xarray", "numba"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return {
-        "python": sys.version.split()[0],
-        "platform": platform.platform(),
-        "versions": versions,
-    }

@@ -1,7 +1,7 @@
 """What watches Dask's scheduler from inside: every attempt at a task, every worker.
 
 This module is sent by value to schedulers that run elsewhere: of barrow it uses only modules that
-travel with it (:data:`barrow.recording.preload.TRAVELLING`). No error in here may disturb the
+travel with it (:data:`barrow.recording.attaching.TRAVELLING`). No error in here may disturb the
 program: each is noted in the record, and the program goes on.
 """
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import barrow
 from barrow.errors import InputError, OutputError
 from barrow.recording import joining
+from barrow.recording.environment import describe_environment
 from barrow.recording.going import announced
 from barrow.recording.reading import Record
-from barrow.recording.record import describe_environment
 from barrow.recording.recorder import SOCKET_NAME, Recorder, open_listener
 from barrow.recording.rendering import tell_command, write_command
 from barrow.recording.sending import SEND_SECONDS
@@ -112,6 +112,8 @@ def watch_command(
     arguments: Sequence[str],
     folder: str | PathLike[str],
     on_end: Callable[[Path], None] | None = None,
+    *,
+    python: str = sys.executable,
 ) -> int:
     """Run a Python program in a process of its own, watch it, and return its exit status.
 
@@ -121,6 +123,8 @@ def watch_command(
         What would follow ``python`` on the command line.
     on_end
         Called with the folder when all is written.
+    python
+        The interpreter to run it; barrow need not be installed there.
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
@@ -136,12 +140,12 @@ def watch_command(
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         program = subprocess.Popen(
-            [sys.executable, *arguments],
+            [python, *arguments],
             env=environment,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED),
         )
         recorder = Recorder(root, listener, program.pid)
-        recorder.describe({**describe_program(arguments), **describe_environment()})
+        recorder.describe(describe_program(arguments))
         with announced(root / "record.sqlite"):
             recorder.run(lambda: _is_over(program))
         code = program.wait()
@@ -243,7 +247,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
         return False
     from distributed.client import _global_clients
 
-    from barrow.recording import preload
+    from barrow.recording import attaching
 
     is_elsewhere = False
     for client in list(_global_clients.values()):
@@ -251,7 +255,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
             continue
         arguments = (client,) if watched is None else (client, watched)
         try:
-            answer = client.sync(getattr(preload, verb), *arguments, callback_timeout=30)
+            answer = client.sync(getattr(attaching, verb), *arguments, callback_timeout=30)
             is_elsewhere = is_elsewhere or bool(answer)
         except Exception as error:
             current = watched or joining.current()

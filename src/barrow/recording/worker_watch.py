@@ -1,7 +1,7 @@
 """What watches Dask's workers from inside, and the nannies beside them.
 
 This module is sent by value to workers that run elsewhere: of barrow it uses only modules that
-travel with it (:data:`barrow.recording.preload.TRAVELLING`).
+travel with it (:data:`barrow.recording.attaching.TRAVELLING`).
 """
 
 import logging

@@ -1,8 +1,7 @@
-"""What Dask calls when a scheduler or a client starts in a watched process.
+"""Begin to watch a scheduler or a client when it starts in a watched process.
 
-Named in Dask's own settings, ``distributed.scheduler.preload`` and
-``distributed.client.preload``. From the scheduler the watching reaches all its workers and
-their nannies, wherever they run; from a client it reaches a scheduler that is elsewhere.
+From the scheduler the watching reaches all its workers and their nannies, wherever they run; from
+a client it reaches a scheduler that is elsewhere.
 """
 
 import functools
@@ -25,7 +24,7 @@ _elsewhere: set[str] = set()
 """Schedulers of other processes that are watched."""
 
 
-async def dask_setup(server: Any) -> None:
+async def attach(server: Any) -> None:
     """Begin to watch a scheduler, or the scheduler of a client."""
     watched = current()
     if watched is None:
@@ -36,7 +35,7 @@ async def dask_setup(server: Any) -> None:
         elif hasattr(server, "_graph_to_futures"):
             await watch_client(server, watched)
     except Exception as error:
-        watched.sender.note_error("preload", error)
+        watched.sender.note_error("attach", error)
 
 
 async def watch_scheduler(scheduler: Any, watched: Watched) -> None:
