@@ -83,7 +83,7 @@ class OwnSampling:
         for when, pid, rss, use in self._sampler.take():
             used = (None,) * 3 if use is None else use[:3]
             samples.append((when, f"{self._host}/{pid}", rss, None, None, *used, None, None))
-        self._record.note_samples(samples)
+        self._record.note_rows("sample", samples)
         processes = [
             (f"{self._host}/{pid}", self._host, pid, joined, self._sampler.gone.get(pid))
             for pid, joined in self._sampler.seen.items()

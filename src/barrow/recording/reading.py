@@ -116,6 +116,11 @@ def open_record(folder: str | PathLike[str]) -> Record:
     for place in (folder, folder / ".barrow", partial / ".barrow"):
         if (place / "record.sqlite").is_file():
             return Record(place / "record.sqlite")
+    # A pipeline that did not come to its last stage: what there is of the one before.
+    stages = folder.absolute().with_name(f".{folder.absolute().name}.stages")
+    begun = list(stages.glob("*/.barrow/record.sqlite"))
+    if begun:
+        return Record(max(begun, key=lambda path: path.stat().st_mtime))
     raise InputError(f"There is no record in {folder}. Give the folder of a run or of its result.")
 
 

@@ -169,10 +169,10 @@ class RecordWriter:
         self._add("delete from skipped where ?", [(True,)])
         self.flush()
 
-    def note_samples(self, samples: Iterable[tuple[Any, ...]]) -> None:
-        """Note what processes held and used: tuples in the order of the table."""
-        marks = ", ".join("?" * len(COLUMNS["sample"]))
-        self._add(f"insert into sample values ({marks})", list(samples))
+    def note_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Note rows of a table that is only added to: tuples in the order of its columns."""
+        marks = ", ".join("?" * len(COLUMNS[table]))
+        self._add(f"insert or ignore into {table} values ({marks})", list(rows))
 
     def note_processes(self, processes: Iterable[tuple[Any, ...]], own: int) -> None:
         """Note processes as name, host, number, when they came and when they went.

@@ -128,8 +128,15 @@ class _Gathering:
         return read_tasks(self.record, step, float(self.record.facts.get("began") or 0))
 
     @cached_property
+    def stages(self) -> list[dict[str, Any]]:
+        """The stages before this one, of a pipeline."""
+        return list(self.record.facts.get("stages") or [])
+
+    @cached_property
     def began(self) -> float:
         facts = self.record.facts
+        if self.stages:
+            return min(float(stage["began"]) for stage in self.stages)
         if facts.get("began"):
             return float(facts["began"])
         return float(np.min(self.tasks.started, initial=np.inf)) if len(self.tasks) else 0.0
@@ -215,7 +222,8 @@ class _Gathering:
     def prediction(self) -> Prediction | None:
         if self.plan is None or not len(self.tasks):
             return None
-        return compare_with_plan(self.plan, self.tasks, self.seconds)
+        own_began = float(self.record.facts.get("began") or self.began)
+        return compare_with_plan(self.plan, self.tasks, max(0.0, self.last - own_began))
 
     @cached_property
     def skipped(self) -> list[Row]:
@@ -238,6 +246,8 @@ class _Gathering:
             work = chunks if is_whole else f"{self._chunks_done:,} of {chunks}"
         else:
             work = format_count(len(self.tasks), "task")
+        if self.stages:
+            work += f", the last of {format_count(len(self.stages) + 1, 'stage')},"
         n_processes = len(set(self.tasks.process))
         if n_processes > 1 or self.processes.workers:
             return f"{work} on {format_count(max(n_processes, self.processes.workers), 'worker')}"
