@@ -337,7 +337,8 @@ class Choice:
         items = self.items(step)
         task = steps * cost.seconds(items) + (steps - 1) * STRIDE_SECONDS
         task += cost.read_seconds_per_byte * self.stored_bytes(chunk)
-        task += cost.write_seconds_per_byte * answer_bytes
+        if self.place != "value":
+            task += cost.write_seconds_per_chunk + cost.write_seconds_per_byte * answer_bytes
         task *= layout.slowdown(cost, items)
         around = DECODING * self.block_bytes(chunk) + answer_bytes if strides else 0.0
         carried = target.nbytes if self.place == "memory" else 0

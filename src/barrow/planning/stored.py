@@ -39,7 +39,7 @@ def choose_stored_chunks(
     }
     if prod(kept.values()) * itemsize < SMALLEST_BYTES:
         kept = dict(chunk)
-    return _shrink(kept, itemsize)
+    return _shrink(kept, chunk, lengths, itemsize)
 
 
 def choose_between(
@@ -88,7 +88,7 @@ def choose_between(
         if not large:
             break
         kept = large[0]
-    return _shrink(kept, itemsize)
+    return _shrink(kept, chunk, lengths, itemsize)
 
 
 def least_chunk(
@@ -146,21 +146,26 @@ def _next_part(part: int, size: int, length: int) -> int:
     return next((n for n in range(part // 2, 0, -1) if size % n == 0), 0)
 
 
-def _shrink(kept: dict[str, int], itemsize: int) -> dict[str, int]:
-    """Return chunks cut in equal parts until they are small enough for a file."""
+def _shrink(
+    kept: dict[str, int],
+    chunk: Mapping[str, int],
+    lengths: Mapping[str, int],
+    itemsize: int,
+) -> dict[str, int]:
+    """Return parts of a chunk small enough for a file; large ones if the others were tiny."""
     while prod(kept.values()) * itemsize > LARGEST_BYTES:
-        parts = {dim: _smallest_divisor(size) for dim, size in kept.items() if size > 1}
-        if not parts:
+        tried = [
+            {**kept, dim: part}
+            for dim, size in kept.items()
+            if (part := _next_part(size, chunk[dim], lengths[dim]))
+        ]
+        large = [t for t in tried if prod(t.values()) * itemsize >= SMALLEST_BYTES]
+        if not large:
             break
-        dim = max(parts, key=lambda name: kept[name] / parts[name])
-        kept = {**kept, dim: kept[dim] // parts[dim]}
+        kept = max(large, key=lambda t: (prod(t.values()), min(t.values())))
     return kept
 
 
 def _fits(grain: int, size: int, length: int) -> bool:
     # The last chunk may be cut short by the end of the data.
     return grain > 1 and (size % grain == 0 or (size == length and grain < length))
-
-
-def _smallest_divisor(number: int) -> int:
-    return next((d for d in range(2, int(number**0.5) + 1) if number % d == 0), number)

@@ -89,7 +89,10 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the function prints is not part of the answer
     tasks = pickle.load(sys.stdin.buffer)
-    evaluate(*tasks[0])  # imports and compilation are not part of a task
+    # Imports and compilation are not part of a task, nor are the buffers that BLAS takes for
+    # good when it first meets a large one.
+    for task in (tasks[0], tasks[-1]):
+        evaluate(*task)
     with answer:
         json.dump([_measure(target, block) for target, block in tasks], answer)
 

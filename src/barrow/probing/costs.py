@@ -40,6 +40,8 @@ LITTLE_SLOWER = 1.25
 # Not worth a thread: the work would be over before that is known.
 TINY_WORK_SECONDS = 0.1
 PROCESS_SLOWDOWN = 1.05
+# Taking turns costs a little: of threads that wait for one another.
+TURNS = 1.1
 
 
 def measure_cost(
@@ -86,14 +88,15 @@ def measure_cost(
             may_be_slow=timing.predicted > LONG_WORK_SECONDS,
             may_fail=may_fail,
         )
-    measure = measure_storing if is_stored else measure_copying
+    writing = (measure_storing if is_stored else measure_copying)(timing.answer)
     return Cost(
         points=tuple(timing.points),
         spread=timing.spread,
         thread_slowdown=threads,
         process_slowdown=processes,
         read_seconds_per_byte=timing.read_seconds_per_byte,
-        write_seconds_per_byte=measure(timing.answer),
+        write_seconds_per_chunk=writing.seconds_per_chunk,
+        write_seconds_per_byte=writing.seconds_per_byte,
         peak_base_bytes=peak.base,
         peak_per_item=peak.per_item,
         peak_margin=peak.margin,
@@ -216,7 +219,9 @@ class _Timing:
             return (time.perf_counter() - start) / calls
 
         spent = list(self._pool.map(work, self._lanes, picks))
-        return fmean(spent) / fmean(alone[pick] for pick in picks)
+        slower = fmean(spent) / fmean(alone[pick] for pick in picks)
+        # One after the other they would take no longer: what does is other people's work.
+        return min(slower, TURNS * self._cores)
 
     def slowdowns(self) -> tuple[Points, Points]:
         """Return how much slower tasks get side by side, in threads and in processes."""
