@@ -25,6 +25,7 @@ ROWS = [
         "presenting",
         "observing",
         "explaining",
+        "examining",
     },
     {
         "sources",

@@ -16,6 +16,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import NannyPlugin, SchedulerPlugin, WorkerPlugin
 
+from barrow.recording.inside import Inside
 from barrow.recording.sending import (
     CRUMB_BYTES,
     LONGEST_KEY,
@@ -29,9 +30,14 @@ from barrow.recording.sending import (
     name_key,
     plain,
 )
+from barrow.recording.standing import Standing
 
 SPAN_OPERATION = "barrow-span"
 BEAT_SECONDS = 0.5
+INSIDE_SECONDS = 2.0
+"""How often what workers see of themselves is written down anew."""
+MOST_WEIGHED = 100
+"""Tasks of a graph whose size is looked at; the others are taken to be like them."""
 MOST_DEPENDENCIES = 200
 """Inputs of one task that are looked at for the bytes it has to fetch."""
 _ALIVE = ("processing", "queued", "no-worker")
@@ -88,6 +94,10 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self._labels: dict[Any, int] = {}
         self._closing: set[str] = set()
         self._activity: Any = None
+        self._inside: dict[str, Any] = {}
+        self._inside_noted = 0.0
+        self._standing = Standing()
+        self._weight: dict[str, Any] = {}
         scheduler.stream_handlers[SPAN_OPERATION] = self.take_span
         self.sender.put(
             "hello", {**self._here(), "kind": "scheduler", "address": scheduler.address}
@@ -107,6 +117,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self._beat.stop()
         self.scheduler.periodic_callbacks.pop(NAME, None)
         self.beat()
+        self._note_inside()
         self.sender.flush()
 
     @guarded
@@ -118,13 +129,14 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def update_graph(
         self,
-        scheduler: Any,  # noqa: ARG002
+        scheduler: Any,
         *,
         client: str = "",
         tasks: Any = (),
         **_: Any,
     ) -> None:
-        """Label the tasks of a graph with their spans."""
+        """Label the tasks of a graph with their spans, and weigh it."""
+        self._weight = _weigh(scheduler, tasks)
         span, layers, labels = self._spans.pop(client, None), self._layers, self._labels
         if span is None and not layers:
             return
@@ -275,7 +287,9 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._note("memory", text, process, rss=msg.get("rss"))
         elif topic == "scheduler" and action == "update-graph":
             metrics = {k: plain(v) for k, v in (msg.get("metrics") or {}).items()}
-            self._note("graph", "A graph arrived.", f"{self._host}/{os.getpid()}", **metrics)
+            process = f"{self._host}/{os.getpid()}"
+            self._note("graph", "A graph arrived.", process, **metrics, **self._weight)
+            self._weight = {}
         elif action in ("worker-ttl-timed-out", "no-workers-timeout-exceeded"):
             self._note(action, f"Dask said {action}.", clean(str(topic)))
 
@@ -310,6 +324,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
                 continue
             process, memory = self._workers.get(address), state.memory
             own = metrics.get(NAME) or {}
+            if process and own.get("inside"):
+                self._inside[process] = own["inside"]
             if self._is_here(address, state):
                 self.sender.put("level", process, int(memory.managed), int(memory.spilled))
             else:
@@ -331,9 +347,23 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._activity = activity
             self.sender.put("fact", f"activity {self.scheduler.id[-12:]}", activity)
 
+        for kind, text, details in self._standing.look(self.scheduler):
+            address = details.get("address", "")
+            self._note(kind, text, self._workers.get(address, address), **details)
+        if time.monotonic() - self._inside_noted > INSIDE_SECONDS:
+            self._note_inside()
+
+    def _note_inside(self) -> None:
+        """Write down what workers, and this scheduler, see of themselves."""
+        self._inside_noted = time.monotonic()
+        tick = float(getattr(self.scheduler, "digests_max", {}).get("tick-duration", 0.0))
+        own = {f"scheduler {self._host}/{os.getpid()}": {"tick": tick}}
+        self.sender.put("fact", f"inside {self.scheduler.id[-12:]}", {**self._inside, **own})
+
     async def close(self) -> None:
         """Send the rest when the scheduler ends."""
         self.beat()
+        self._note_inside()
         self.sender.flush()
 
     def _note(self, kind: str, message: str, process: str, **details: Any) -> None:
@@ -377,6 +407,8 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Begin to watch."""
         worker.metrics[NAME] = self.measure
+        self._inside = Inside()
+        self._read_first: int | None = None
         # Workers in the process of the client leave this to the client.
         self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
         if self._is_crumbing:
@@ -411,10 +443,11 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def measure(self, worker: Any) -> dict[str, Any]:
         """Return what this process has used."""
         totals = getattr(worker, "digests_total", {})
-        found = {
+        found: dict[str, Any] = {
             "received": int(totals.get(("gather-dep", "network", "bytes"), 0)),
             "sent": int(totals.get(("get-data", "network", "bytes"), 0)),
             "cpu": time.process_time(),
+            "inside": self._look_inside(worker),
         }
         try:
             with open("/proc/self/status") as file:
@@ -423,8 +456,16 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
             with open("/proc/self/io") as file:
                 counts = dict(line.split(": ") for line in file)
             found["read"], found["written"] = int(counts["read_bytes"]), int(counts["write_bytes"])
+            if self._read_first is None:
+                self._read_first = int(counts["rchar"])
+            found["inside"]["read_bytes"] = int(counts["rchar"]) - self._read_first
         except (OSError, StopIteration):
             pass
+        return found
+
+    def _look_inside(self, worker: Any) -> dict[str, Any]:
+        found = self._inside.look(getattr(worker, "active_threads", ()))
+        found["tick"] = float(getattr(worker, "digests_max", {}).get("tick-duration", 0.0))
         return found
 
 
@@ -488,6 +529,24 @@ def _count_missing(ts: Any, worker: Any) -> int | None:
     needed = worker.needs_what
     missing = [dts for dts in dependencies if needed.get(dts) == 1]
     return int(sum(dts.get_nbytes() for dts in missing))
+
+
+def _weigh(scheduler: Any, tasks: Any) -> dict[str, Any]:
+    """Return how many bytes a graph carries, and the step that carries most."""
+    from dask.sizeof import sizeof
+
+    keys = list(tasks)
+    some = keys[:: max(1, len(keys) // MOST_WEIGHED)]
+    sizes: dict[str, int] = {}
+    for key in some:
+        if (ts := scheduler.tasks.get(key)) is not None and ts.run_spec is not None:
+            step = str(ts.prefix.name)
+            sizes[step] = sizes.get(step, 0) + int(sizeof(ts.run_spec))
+    if not sizes:
+        return {}
+    heaviest = max(sizes, key=lambda step: sizes[step])
+    total = sum(sizes.values()) * len(keys) // len(some)
+    return {"bytes": total, "heaviest": clean(heaviest, LONGEST_KEY)}
 
 
 def _sum_activity(metrics: Mapping[Any, float]) -> dict[str, float]:

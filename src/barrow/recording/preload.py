@@ -9,7 +9,7 @@ import functools
 import os
 from typing import Any
 
-from barrow.recording import plugins, sending
+from barrow.recording import inside, plugins, sending, standing
 from barrow.recording.joining import Watched, current
 from barrow.recording.sending import NAME
 from barrow.recording.spans import current_span, layers_since
@@ -96,12 +96,13 @@ def by_value(plugin: Any) -> bytes:
     """Return a plugin as bytes that can be read where barrow is not installed."""
     import cloudpickle
 
-    for module in (plugins, sending):
+    modules = (plugins, sending, inside, standing)
+    for module in modules:
         cloudpickle.register_pickle_by_value(module)
     try:
         packed: bytes = cloudpickle.dumps(plugin)
     finally:
-        for module in (plugins, sending):
+        for module in modules:
             cloudpickle.unregister_pickle_by_value(module)
     return packed
 
