@@ -50,6 +50,7 @@ from barrow.running.saved_call import Call
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.space import foresee, refuse
 from barrow.running.task import Work
+from barrow.running.unsticking import Unsticking
 from barrow.running.watch import Watch
 from barrow.shared import SharedArray
 from barrow.steering import Course
@@ -328,6 +329,12 @@ class _Execution:
                 cluster.client,
                 on_wait=lambda message: self.course.on_wait(message),
                 find_failures=lambda: cluster.failures,
+            ),
+            unsticking=Unsticking(
+                cluster.client,
+                lambda message, numbers: self.course.on_stuck(message, numbers),
+                act=bool(plan.options.get("act", True)),
+                is_own=is_own,
             ),
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),

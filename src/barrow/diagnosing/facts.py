@@ -219,7 +219,7 @@ class Facts:
 
     @cached_property
     def inside(self) -> dict[str, dict[str, Any]]:
-        """What processes saw of themselves; a scheduler's name begins with ``scheduler``."""
+        """What worker processes saw of themselves."""
         found: dict[str, dict[str, Any]] = {}
         for name, values in self.run.items():
             if name.startswith("inside "):

@@ -17,6 +17,7 @@ from typing import Any
 RARE_SECONDS = 5.0
 """Between two looks that take a millisecond or more."""
 LOOKS = 2
+TICK_SECONDS = 0.05
 MOST_HOT = 5
 _MALLINFO = [
     (name, ctypes.c_size_t)
@@ -41,6 +42,15 @@ class Inside:
         self._hot: Counter[str] = Counter()
         self._rare: dict[str, Any] = {}
         self._looked = 0.0
+        self._ticked: float | None = None
+        self._late, self._late_at = 0.0, 0.0
+
+    def tick(self) -> None:
+        """Note how late the loop is with this call, one of many in equal distances."""
+        now = time.monotonic()
+        if self._ticked is not None and (late := now - self._ticked - TICK_SECONDS) > self._late:
+            self._late, self._late_at = late, time.time()
+        self._ticked = now
 
     def look(self, threads: Iterable[int]) -> dict[str, Any]:
         """Return what is known of this process; ``threads`` are those that compute."""
@@ -54,6 +64,8 @@ class Inside:
             "gil_looks": self._looks,
             "gil_waited": self._waited,
             "hot": dict(self._hot.most_common(MOST_HOT)),
+            "late": self._late,
+            "late_at": self._late_at,
             **self._rare,
         }
 

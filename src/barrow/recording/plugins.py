@@ -16,7 +16,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import NannyPlugin, SchedulerPlugin, WorkerPlugin
 
-from barrow.recording.inside import Inside
+from barrow.recording.inside import TICK_SECONDS, Inside
 from barrow.recording.sending import (
     CRUMB_BYTES,
     LONGEST_KEY,
@@ -354,11 +354,9 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._note_inside()
 
     def _note_inside(self) -> None:
-        """Write down what workers, and this scheduler, see of themselves."""
+        """Write down what workers see of themselves."""
         self._inside_noted = time.monotonic()
-        tick = float(getattr(self.scheduler, "digests_max", {}).get("tick-duration", 0.0))
-        own = {f"scheduler {self._host}/{os.getpid()}": {"tick": tick}}
-        self.sender.put("fact", f"inside {self.scheduler.id[-12:]}", {**self._inside, **own})
+        self.sender.put("fact", f"inside {self.scheduler.id[-12:]}", self._inside)
 
     async def close(self) -> None:
         """Send the rest when the scheduler ends."""
@@ -407,8 +405,12 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Begin to watch."""
         worker.metrics[NAME] = self.measure
+        from tornado.ioloop import PeriodicCallback
+
         self._inside = Inside()
-        self._read_first: int | None = None
+        self._ticking = PeriodicCallback(self._inside.tick, 1000 * TICK_SECONDS)
+        self._ticking.start()
+        self._read_first = _count_read()
         # Workers in the process of the client leave this to the client.
         self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
         if self._is_crumbing:
@@ -421,6 +423,7 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def teardown(self, worker: Any) -> None:
         """Cease to watch."""
         worker.metrics.pop(NAME, None)
+        self._ticking.stop()
         if handler := getattr(self, "_handler", None):
             logging.getLogger("distributed").removeHandler(handler)
             self.sender.close()
@@ -456,16 +459,13 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
             with open("/proc/self/io") as file:
                 counts = dict(line.split(": ") for line in file)
             found["read"], found["written"] = int(counts["read_bytes"]), int(counts["write_bytes"])
-            if self._read_first is None:
-                self._read_first = int(counts["rchar"])
-            found["inside"]["read_bytes"] = int(counts["rchar"]) - self._read_first
         except (OSError, StopIteration):
             pass
         return found
 
     def _look_inside(self, worker: Any) -> dict[str, Any]:
         found = self._inside.look(getattr(worker, "active_threads", ()))
-        found["tick"] = float(getattr(worker, "digests_max", {}).get("tick-duration", 0.0))
+        found["read_bytes"] = _count_read() - self._read_first
         return found
 
 
@@ -517,6 +517,15 @@ def describe_exit(code: int) -> str:
     ('killed by signal 9', 'ended with status 3')
     """
     return f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+def _count_read() -> int:
+    """Return the bytes that this process has read from files, cached ones included."""
+    try:
+        with open("/proc/self/io") as file:
+            return int(next(line for line in file if line.startswith("rchar:")).split()[1])
+    except (OSError, StopIteration):
+        return 0
 
 
 def _count_missing(ts: Any, worker: Any) -> int | None:

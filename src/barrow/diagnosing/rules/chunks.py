@@ -19,15 +19,8 @@ FEW_TASKS = 8
 UNEVEN = 3.0
 READ_AGAIN, MUCH_READ_AGAIN = 2.0, 4.0
 READ_BYTES = 50e6
-READERS = (
-    "from-zarr",
-    "from_zarr",
-    "open_dataset",
-    "from-array",
-    "array-",
-    "getter",
-    "open-dataset",
-)
+READERS = {"from-zarr", "open_dataset", "from-array", "getter", "array"}
+"""Steps that only read: what comes out of them is what was wanted. Fused ones give no such sign."""
 HALO_NOTE, HALO_WARNING = 0.3, 0.5
 
 
@@ -136,16 +129,18 @@ def size_of(tasks: pd.DataFrame) -> pd.Series:
 
 def measure_tail(facts: Facts, tasks: pd.DataFrame) -> float:
     """Return how much sooner tasks would have ended, had they been spread evenly."""
-    # From the time at which no task was left to begin.
-    begin, last = float(tasks["began"].max()), float(tasks["ended"].max())
+    last = float(tasks["ended"].max())
+    is_free = tasks["ready"].max() < tasks["ended"].min()
+    # Where tasks become ready one by one, only the time counts when none was left to begin.
+    begin = float(tasks["began"].min() if is_free else tasks["began"].max())
     during = tasks[tasks["ended"] > begin]
     busy = float((during["ended"] - during["began"].clip(lower=begin)).sum())
-    return max(0.0, (last - begin) - busy / facts.slots)
+    return float(max(0.0, (last - begin) - busy / facts.slots))
 
 
 def misaligned(facts: Facts) -> Iterator[Finding]:
     """CHK04: chunks do not match those of the storage, which is read again and again."""
-    readers = facts.steps[facts.steps.index.str.startswith(READERS)]
+    readers = facts.steps[facts.steps.index.isin(READERS)]
     read = sum(float(seen.get("read_bytes", 0)) for seen in facts.inside.values())
     used = float(readers["result_bytes"].sum()) if len(readers) else 0.0
     spilled = facts.samples["spilled_bytes"].max() > 0

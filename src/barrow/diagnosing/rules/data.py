@@ -95,7 +95,7 @@ def transfers(facts: Facts) -> Iterator[Finding]:
 
 def rechunking(facts: Facts) -> Iterator[Finding]:
     """DAT03: most tasks only cut data anew."""
-    anew = facts.steps[facts.steps.index.str.contains(RECHUNKS, case=False)]
+    anew = facts.steps[facts.steps.index.astype(str).str.contains(RECHUNKS, case=False)]
     n_anew, n = int(anew["tasks"].sum()), len(facts.ran)
     if facts.is_own or n_anew <= max(MANY_CUTS, 0.5 * n):
         return

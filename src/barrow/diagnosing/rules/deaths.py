@@ -1,6 +1,7 @@
 """Workers that were killed or stand still: what memory limits do to a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -10,7 +11,9 @@ from barrow.units import format_bytes, format_count, format_seconds
 
 NEAR_LIMIT = 0.8
 NEAR_ALL_MEMORY = 0.85
-STUCK_SECONDS = 8.0
+STUCK_SECONDS = 6.0
+SPILLABLE_SHARE = 0.3
+"""Of what a worker holds: with more that could go to disk it may go on by itself."""
 BY_NANNY = "killed at its memory limit"
 BY_SIGNAL = "killed by signal "
 
@@ -77,12 +80,12 @@ def paused_for_ever(facts: Facts) -> Iterator[Finding]:
         details
         for details in facts.happened("stalled")["details"]
         if details["seconds"] >= STUCK_SECONDS
-        and any(worker["status"] == "paused" for worker in details["workers"])
+        and any(_is_stuck(worker) for worker in details["workers"])
     ]
     if not stalls:
         return
     worst = max(stalls, key=lambda details: float(details["seconds"]))
-    stuck = [worker for worker in worst["workers"] if worker["status"] == "paused"]
+    stuck = [worker for worker in worst["workers"] if _is_stuck(worker)]
     first = max(stuck, key=lambda worker: float(worker["rss"]))
     by_address = {row.address: str(name) for name, row in facts.processes.iterrows()}
     process = by_address.get(first["address"], first["address"])
@@ -90,7 +93,7 @@ def paused_for_ever(facts: Facts) -> Iterator[Finding]:
     went_on = bool((facts.tasks["ended"] > until).any())
     yield Finding(
         "MEM04",
-        "warning" if went_on else "failure",
+        "failure" if facts.is_over and not went_on else "warning",
         f"{facts.label(process).capitalize()} is paused for its memory and will not go on by "
         f"itself: {format_count(int(worst['waiting']), 'task')} waited and nobody computed.",
         (
@@ -104,6 +107,11 @@ def paused_for_ever(facts: Facts) -> Iterator[Finding]:
         saves_seconds=float(worst["seconds"]),
         remedy="trim, then restart",
     )
+
+
+def _is_stuck(worker: Mapping[str, Any]) -> bool:
+    is_empty = worker["managed"] < SPILLABLE_SHARE * worker["rss"]
+    return bool(worker["status"] == "paused" and not worker["executing"] and is_empty)
 
 
 def died_otherwise(facts: Facts) -> Iterator[Finding]:

@@ -74,11 +74,10 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
     kept = []
     for quiet in find_quiet(facts):
         limit = facts.limit_of(quiet.process)
-        samples = facts.samples_of[quiet.process]
-        first = samples[samples["time"] < facts.ran["started"].min()]["rss_bytes"]
-        if np.isnan(limit) or first.empty:
+        if np.isnan(limit):
             continue
-        more = float(quiet.unmanaged_bytes[-1] - first.iloc[-1])
+        least = float(facts.samples_of[quiet.process]["rss_bytes"].min())
+        more = float(quiet.unmanaged_bytes[-1]) - least
         if more > max(KEPT_BYTES, KEPT_SHARE * limit):
             kept.append((more, quiet, limit))
     if not kept or next(leak(facts), None) is not None:
@@ -89,7 +88,7 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
     evidence = [
         f"{facts.label(quiet.process)} at rest: {format_bytes(quiet.rss_bytes[-1])}, of which "
         f"{format_bytes(quiet.managed_bytes[-1])} are results",
-        f"more than before its first task: {format_bytes(more)}; limit {format_bytes(limit)}",
+        f"more than it held at first: {format_bytes(more)}; limit {format_bytes(limit)}",
     ]
     if "malloc_free" in facts.inside.get(quiet.process, {}):
         evidence.append(f"malloc keeps {format_bytes(free)} that nobody uses")

@@ -9,7 +9,7 @@ from barrow.units import format_bytes, format_count, format_seconds
 
 SPILLED_BYTES = 10e6
 OVERCOMMITTED = 1.05
-HUGE_BYTES, HUGE_SHARE = 100e6, 0.4
+HUGE_BYTES, HUGE_SHARE = 100e6, 0.25
 CLIENT_BYTES, CLIENT_SHARE = 500e6, 0.3
 FEWEST_WORKERS = 4
 SPARE_SHARE = 0.2

@@ -15,7 +15,7 @@ WAITING_SHARE = 0.25
 FEW_TASKS = 8
 SLOWER, LATER_SECONDS = 5.0, 1.0
 SLOW_MACHINE = 2.0
-IDLE_SHARE = 0.5
+IDLE_SHARE = 0.4
 NOBODY_SECONDS = 5.0
 CAME_AGAIN = 3
 LONG_SECONDS = 10.0
@@ -147,7 +147,7 @@ def never_came(facts: Facts) -> Iterator[Finding]:
             )
         yield Finding(
             "WRK04",
-            "warning" if went_on else "failure",
+            "failure" if facts.is_over and not went_on else "warning",
             claim,
             (f"workers: {details['n_workers']}; tasks waiting: {n}; for {waited}",),
             advice,
