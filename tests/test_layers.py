@@ -24,6 +24,7 @@ ROWS = [
         "leftovers",
         "presenting",
         "observing",
+        "examining",
         "live",
     },
     {"explaining"},

@@ -127,6 +127,7 @@ def run(
     resume: bool | None = None,
     on_error: OnError | None = None,
     quiet: bool = False,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Run:
     """Run a plan, a step, or a pipeline of steps.
@@ -143,6 +144,8 @@ def run(
         Where to keep plan, record and numbers of the run.
     resume, on_error
         As for :func:`barrow.map`; by default what the plan says.
+    act
+        Whether to free workers that are paused for ever, rather than only say so.
     like
         For steps: a plan, or the path of a saved one, to use instead of measuring.
 
@@ -163,6 +166,8 @@ def run(
     given = {name: value for name, value in options.items() if value is not None}
     if quiet:
         given["quiet"] = True
+    if not act:
+        given["act"] = False
     if isinstance(work, Plan):
         if like is not None:
             raise InputError("like= is for steps and data; a plan is run as it is.")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import OutputError
-from barrow.explaining import write_report, write_unasked
+from barrow.explaining import diagnose, write_report, write_unasked
 from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
 from barrow.model.plan import Plan
@@ -52,6 +52,7 @@ from barrow.running.saved_call import Call
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.space import foresee, refuse
 from barrow.running.task import Work
+from barrow.running.unsticking import Unsticking
 from barrow.running.watch import Watch
 from barrow.shared import SharedArray
 from barrow.steering import Course
@@ -136,7 +137,7 @@ def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
             f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
             "as it is. Move it away to compute it again, or choose another place."
         ) from None
-    return Run(present(plan, opened), plan, metrics, folder.root, skipped, write_report)
+    return Run(present(plan, opened), plan, metrics, folder.root, skipped, write_report, diagnose)
 
 
 def discard(run: Run) -> None:
@@ -336,6 +337,12 @@ class _Execution:
                 on_wait=lambda message: self.course.on_wait(message),
                 find_failures=lambda: cluster.failures,
             ),
+            unsticking=Unsticking(
+                cluster.client,
+                lambda message, numbers: self.course.on_stuck(message, numbers),
+                act=bool(plan.options.get("act", True)),
+                is_own=is_own,
+            ),
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),
         )
@@ -446,13 +453,13 @@ class _Execution:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root, self.skipped, write_report)
+            run = Run(value, kept, metrics, folder.root, self.skipped, write_report, diagnose)
             owner: Any = run
         else:
             is_stored = self.values is None
             owner = open_stored(self.plan, folder.store) if is_stored else self.values
             result = present(self.plan, owner)
-            run = Run(result, kept, metrics, folder.root, self.skipped, write_report)
+            run = Run(result, kept, metrics, folder.root, self.skipped, write_report, diagnose)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

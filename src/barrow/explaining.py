@@ -8,6 +8,7 @@ import warnings
 from os import PathLike
 from pathlib import Path
 
+from barrow.model.finding import Finding
 from barrow.recording.reading import Record, open_record
 from barrow.reporting.content import Content
 from barrow.reporting.costs import is_worth_its_time
@@ -20,9 +21,10 @@ def explain(folder: str | PathLike[str]) -> Content:
 
 def explain_record(record: Record) -> Content:
     """Return what a report says of a record."""
+    from barrow.diagnosing import diagnose as find
     from barrow.reporting.writing import read_content
 
-    return read_content(record)
+    return read_content(record, find(record))
 
 
 def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = None) -> Path:
@@ -31,6 +33,27 @@ def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = N
 
     record = open_record(folder)
     return write_page(explain_record(record), record.path.parent if to is None else Path(to))
+
+
+def diagnose(folder: str | PathLike[str]) -> tuple[Finding, ...]:
+    """Return what is wrong with a run, from its record alone; the gravest first.
+
+    Parameters
+    ----------
+    folder
+        Of a run, of a watched program, or a stored result; also of one that was killed, or that
+        still runs.
+
+    Examples
+    --------
+    >>> import barrow, numpy as np
+    >>> run = barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0)))
+    >>> barrow.diagnose(run.folder)
+    ()
+    """
+    from barrow.diagnosing import diagnose as find
+
+    return tuple(find(open_record(folder)))
 
 
 def write_unasked(folder: Path, run_seconds: float, chunks: int) -> None:

@@ -1,6 +1,7 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from barrow.errors import BarrowError, BudgetError, OutputError, StepError
 from barrow.model.plan import Plan
@@ -118,6 +119,11 @@ class Course:
         """Say that there is nobody to do the work."""
         self._progress.say(message)
         self._record.note_event("waiting", message, {})
+
+    def on_stuck(self, message: str, numbers: Mapping[str, Any]) -> None:
+        """Say that a worker is paused for ever, and what is done about it."""
+        self._progress.say(message)
+        self._record.note_event("stuck", message, numbers)
 
     def counts(self) -> dict[str, int]:
         """Return how often something happened."""

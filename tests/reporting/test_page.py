@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import barrow
+from barrow.model.finding import Finding
 from barrow.reporting.gathering import gather
 from barrow.reporting.html import format_html
 from barrow.reporting.writing import write_page
@@ -22,18 +23,24 @@ HOSTILE = [
 
 
 @pytest.fixture
-def show(browser, tmp_path):
-    """Write the page of a record and open it; all pages are closed in the end."""
+def show_content(browser, tmp_path):
+    """Write a page and open it; all pages are closed in the end."""
     opened = []
 
-    def open_page(record, **options):
-        path = write_page(gather(record), tmp_path)
+    def open_page(content, **options):
+        path = write_page(content, tmp_path)
         opened.append(browser.open(path, **options))
         return opened[-1]
 
     yield open_page
     for page in opened:
         page.close()
+
+
+@pytest.fixture
+def show(show_content):
+    """Open the page of a record."""
+    return lambda record, **options: show_content(gather(record), **options)
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False)])
@@ -124,3 +131,26 @@ def test_no_script_runs_but_those_the_page_names(watched):
     policy = re.search(r'Security-Policy" content="([^"]*)"', format_html(gather(watched().read())))
     assert "default-src 'none'" in policy[1]
     assert re.search(r"script-src( 'sha256-[A-Za-z0-9+/=]+'){3}$", policy[1])
+
+
+def test_findings_stand_in_their_order_with_evidence_advice_and_cost(show_content, watched):
+    findings = [
+        Finding(
+            "MEM02", "failure", "A worker ran out of memory.", ("held 3 GiB",), "Use 4GB.", 42.0
+        ),
+        Finding("CHK01", "note", HOSTILE[0], (HOSTILE[1],), HOSTILE[2], saves_bytes=2**30),
+    ]
+    page = show_content(gather(watched().read(), findings=findings))
+    text = page.text()
+    assert text.index("A worker ran out of memory.") < text.index(HOSTILE[0])
+    for part in (
+        "MEM02",
+        "failure, memory",
+        "costs about 42.0 s",
+        "held 3 GiB",
+        "Use 4GB.",
+        "1.00 GiB",
+    ):
+        assert part in text
+    assert page.evaluate("document.title") != "owned"
+    assert page.complaints() == []

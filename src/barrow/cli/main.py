@@ -12,7 +12,19 @@ import barrow
 from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map", "resume", "watch", "top", "report", "compare", "ephys")
+COMMANDS = (
+    "demo",
+    "plan",
+    "map",
+    "resume",
+    "watch",
+    "top",
+    "report",
+    "compare",
+    "diagnose",
+    "doctor",
+    "ephys",
+)
 
 
 class LazyGroup(click.Group):

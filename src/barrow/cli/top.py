@@ -26,16 +26,40 @@ def command(folder: str | None, once: bool, seconds: float) -> None:
 
     record = _find(folder)
     console = Console(highlight=False, soft_wrap=False)
-    seen = glance(record)
-    if once or not console.is_terminal:
-        console.print(draw_top(seen))
-        return
-    with Live(draw_top(seen), console=console, screen=True, auto_refresh=False) as live:
-        while seen.status == "running":
-            time.sleep(max(0.1, seconds))
-            seen = glance(record)
-            live.update(draw_top(seen), refresh=True)
-    console.print(draw_top(seen))
+    doctor = _Doctor(record)
+
+    def look() -> tuple[str, Any]:
+        seen = glance(record)
+        return seen.status, draw_top(seen, doctor.list_troubles())
+
+    status, screen = look()
+    if not once and console.is_terminal:
+        with Live(screen, console=console, screen=True, auto_refresh=False) as live:
+            while status == "running":
+                time.sleep(max(0.1, seconds))
+                status, screen = look()
+                live.update(screen, refresh=True)
+    console.print(screen)
+
+
+class _Doctor:
+    """Asked from time to time: a diagnosis reads the whole record."""
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+        self._due = 0.0
+        self._said: list[str] = []
+
+    def list_troubles(self) -> list[str]:
+        """Return what is wrong, a sentence for each."""
+        from barrow.explaining import diagnose
+
+        began = time.monotonic()
+        if began >= self._due:
+            found = diagnose(self._record.path.parent)
+            self._said = [f"{f.code} {f.claim} {f.advice}" for f in found if f.is_trouble]
+            self._due = time.monotonic() + max(5.0, 20 * (time.monotonic() - began))
+        return self._said
 
 
 def _find(folder: str | None) -> Any:

@@ -8,14 +8,22 @@ import functools
 import os
 from typing import Any
 
-from barrow.recording import layers, live_page, scheduler_watch, sending, worker_watch
+from barrow.recording import (
+    inside,
+    layers,
+    live_page,
+    scheduler_watch,
+    sending,
+    standing,
+    worker_watch,
+)
 from barrow.recording.joining import Watched, current
 from barrow.recording.scheduler_watch import SPAN_OPERATION, SchedulerWatch
 from barrow.recording.sending import NAME
 from barrow.recording.spans import current_span, layers_since
 from barrow.recording.worker_watch import NannyWatch, WorkerWatch
 
-TRAVELLING = (layers, live_page, scheduler_watch, sending, worker_watch)
+TRAVELLING = (inside, layers, live_page, scheduler_watch, sending, standing, worker_watch)
 """Modules that are sent to other processes, where barrow may not be installed."""
 
 _here: dict[str, SchedulerWatch] = {}

@@ -26,9 +26,14 @@ from barrow.recording.sending import (
     name_key,
     plain,
 )
+from barrow.recording.standing import Standing
 
 SPAN_OPERATION = "barrow-span"
 BEAT_SECONDS = 0.5
+INSIDE_SECONDS = 2.0
+"""How often what workers see of themselves is written down anew."""
+MOST_WEIGHED = 100
+"""Tasks of a graph whose size is looked at; the others are taken to be like them."""
 MOST_DEPENDENCIES = 200
 """Inputs of one task that are looked at for the bytes it has to fetch."""
 _ALIVE = ("processing", "queued", "no-worker")
@@ -69,6 +74,10 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self._labels: dict[Any, int] = {}
         self._closing: set[str] = set()
         self._activity: Any = None
+        self._inside: dict[str, Any] = {}
+        self._inside_noted = 0.0
+        self._standing = Standing()
+        self._weight: dict[str, Any] = {}
         scheduler.stream_handlers[SPAN_OPERATION] = self.take_span
         self.sender.put(
             "hello", {**self._here(), "kind": "scheduler", "address": scheduler.address}
@@ -96,6 +105,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self.scheduler.periodic_callbacks.pop(NAME, None)
         hide_page(self.scheduler)
         self.beat()
+        self._note_inside()
         self.sender.flush()
 
     @guarded
@@ -107,13 +117,14 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def update_graph(
         self,
-        scheduler: Any,  # noqa: ARG002
+        scheduler: Any,
         *,
         client: str = "",
         tasks: Any = (),
         **_: Any,
     ) -> None:
-        """Label the tasks of a graph with their spans."""
+        """Label the tasks of a graph with their spans, and weigh it."""
+        self._weight = _weigh(scheduler, tasks)
         span, layers, labels = self._spans.pop(client, None), self._layers, self._labels
         if span is None and not layers:
             return
@@ -264,7 +275,9 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._note("memory", text, process, rss=msg.get("rss"))
         elif topic == "scheduler" and action == "update-graph":
             metrics = {k: plain(v) for k, v in (msg.get("metrics") or {}).items()}
-            self._note("graph", "A graph arrived.", f"{self._host}/{os.getpid()}", **metrics)
+            process = f"{self._host}/{os.getpid()}"
+            self._note("graph", "A graph arrived.", process, **metrics, **self._weight)
+            self._weight = {}
         elif action in ("worker-ttl-timed-out", "no-workers-timeout-exceeded"):
             self._note(action, f"Dask said {action}.", clean(str(topic)))
 
@@ -299,6 +312,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
                 continue
             process, memory = self._workers.get(address), state.memory
             own = metrics.get(NAME) or {}
+            if process and own.get("inside"):
+                self._inside[process] = own["inside"]
             if self._is_here(address, state):
                 self.sender.put("level", process, int(memory.managed), int(memory.spilled))
             else:
@@ -320,9 +335,21 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._activity = activity
             self.sender.put("fact", f"activity {self.scheduler.id[-12:]}", activity)
 
+        for kind, text, details in self._standing.look(self.scheduler):
+            address = details.get("address", "")
+            self._note(kind, text, self._workers.get(address, address), **details)
+        if time.monotonic() - self._inside_noted > INSIDE_SECONDS:
+            self._note_inside()
+
+    def _note_inside(self) -> None:
+        """Write down what workers see of themselves."""
+        self._inside_noted = time.monotonic()
+        self.sender.put("fact", f"inside {self.scheduler.id[-12:]}", self._inside)
+
     async def close(self) -> None:
         """Send the rest when the scheduler ends."""
         self.beat()
+        self._note_inside()
         self.sender.flush()
 
     def _note(self, kind: str, message: str, process: str, **details: Any) -> None:
@@ -363,6 +390,24 @@ def _count_missing(ts: Any, worker: Any) -> int | None:
     needed = worker.needs_what
     missing = [dts for dts in dependencies if needed.get(dts) == 1]
     return int(sum(dts.get_nbytes() for dts in missing))
+
+
+def _weigh(scheduler: Any, tasks: Any) -> dict[str, Any]:
+    """Return how many bytes a graph carries, and the step that carries most."""
+    from dask.sizeof import sizeof
+
+    keys = list(tasks)
+    some = keys[:: max(1, len(keys) // MOST_WEIGHED)]
+    sizes: dict[str, int] = {}
+    for key in some:
+        if (ts := scheduler.tasks.get(key)) is not None and ts.run_spec is not None:
+            step = str(ts.prefix.name)
+            sizes[step] = sizes.get(step, 0) + int(sizeof(ts.run_spec))
+    if not sizes:
+        return {}
+    heaviest = max(sizes, key=lambda step: sizes[step])
+    total = sum(sizes.values()) * len(keys) // len(some)
+    return {"bytes": total, "heaviest": clean(heaviest, LONGEST_KEY)}
 
 
 def _sum_activity(metrics: Mapping[Any, float]) -> dict[str, float]:

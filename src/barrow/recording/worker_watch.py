@@ -13,6 +13,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import NannyPlugin, WorkerPlugin
 
+from barrow.recording.inside import TICK_SECONDS, Inside
 from barrow.recording.sending import (
     CRUMB_BYTES,
     NAME,
@@ -37,6 +38,12 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def setup(self, worker: Any) -> None:
         """Begin to watch."""
         worker.metrics[NAME] = self.measure
+        from tornado.ioloop import PeriodicCallback
+
+        self._inside = Inside()
+        self._ticking = PeriodicCallback(self._inside.tick, 1000 * TICK_SECONDS)
+        self._ticking.start()
+        self._read_first = _count_read()
         # Workers in the process of the client leave this to the client.
         self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
         if self._is_crumbing:
@@ -49,6 +56,7 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def teardown(self, worker: Any) -> None:
         """Cease to watch."""
         worker.metrics.pop(NAME, None)
+        self._ticking.stop()
         if handler := getattr(self, "_handler", None):
             logging.getLogger("distributed").removeHandler(handler)
             self.sender.close()
@@ -71,10 +79,11 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
     def measure(self, worker: Any) -> dict[str, Any]:
         """Return what this process has used."""
         totals = getattr(worker, "digests_total", {})
-        found = {
+        found: dict[str, Any] = {
             "received": int(totals.get(("gather-dep", "network", "bytes"), 0)),
             "sent": int(totals.get(("get-data", "network", "bytes"), 0)),
             "cpu": time.process_time(),
+            "inside": self._look_inside(worker),
         }
         try:
             with open("/proc/self/status") as file:
@@ -85,6 +94,11 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
             found["read"], found["written"] = int(counts["read_bytes"]), int(counts["write_bytes"])
         except (OSError, StopIteration):
             pass
+        return found
+
+    def _look_inside(self, worker: Any) -> dict[str, Any]:
+        found = self._inside.look(getattr(worker, "active_threads", ()))
+        found["read_bytes"] = _count_read() - self._read_first
         return found
 
 
@@ -136,3 +150,12 @@ def describe_exit(code: int) -> str:
     ('killed by signal 9', 'ended with status 3')
     """
     return f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+def _count_read() -> int:
+    """Return the bytes that this process has read from files, cached ones included."""
+    try:
+        with open("/proc/self/io") as file:
+            return int(next(line for line in file if line.startswith("rchar:")).split()[1])
+    except (OSError, StopIteration):
+        return 0

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from barrow.model.facts import name_program, read_plan
+from barrow.model.finding import Finding
 from barrow.model.plan import Plan
-from barrow.reporting.content import Content, Finding, Memory, Prediction, Row, Status
+from barrow.reporting.content import Content, Memory, Prediction, Row, Status
 from barrow.reporting.happenings import (
     advise,
     list_events,
