@@ -31,6 +31,7 @@ from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
 from barrow.recording.environment import describe_environment
+from barrow.recording.offering import offer_page
 from barrow.recording.opening import begin_record
 from barrow.recording.own import OwnSampling, describe_run
 from barrow.recording.record import RecordWriter, read_skipped
@@ -317,6 +318,7 @@ class _Execution:
 
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
+        offer_page(cluster.client, self.folder.root, plan.seconds)
         key = f"{plan.name}-{uuid.uuid4().hex}"
         is_sized = plan.engine == "processes"
         stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))

@@ -3,10 +3,13 @@
 import socket
 import urllib.request
 
+import numpy as np
 import pytest
 from distributed import Client, Event, LocalCluster
 
 import barrow
+from barrow.recording.live_page import LivePage, hide_page
+from barrow.recording.offering import offer_page
 
 # What happens when a reader comes back to the page: it is brought up to date at once.
 COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
@@ -82,9 +85,18 @@ def test_the_page_keeps_up_with_the_run(browser, client, going, width, dark):
         page.close()
 
 
-def test_a_page_of_another_host_is_not_made(client, monkeypatch):
-    from barrow.recording.live_page import LivePage
+def test_a_run_of_barrows_own_is_shown_on_the_dashboard_of_its_cluster(client, tmp_path):
+    plan = barrow.plan(np.sqrt, np.ones((8, 9)), cluster=False)
+    run = barrow.run(plan, folder=tmp_path / "run")
+    offer_page(client, run.folder, seconds=1.0)
+    assert 'href="barrow"' not in read(address_of(client, "status"))
+    offer_page(client, run.folder, seconds=60.0)
+    assert 'href="barrow"' in read(address_of(client, "status"))
+    assert "&#39;sqrt&#39; took" in read(address_of(client))
+    hide_page(client.cluster.scheduler)
 
+
+def test_a_page_of_another_host_is_not_made(client, monkeypatch):
     plugin = LivePage(["false"])
     monkeypatch.setattr(plugin, "_host", f"not-{socket.gethostname()}")
     client.register_plugin(plugin)

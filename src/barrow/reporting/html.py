@@ -13,7 +13,8 @@ from typing import Any
 
 import barrow
 from barrow.reporting.content import Content
-from barrow.reporting.figures import Figure, Legend, draw_figures
+from barrow.reporting.figure import Figure, Legend
+from barrow.reporting.figures import draw_figures
 from barrow.reporting.words import shorten
 from barrow.units import format_bytes, format_seconds
 
