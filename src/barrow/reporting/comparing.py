@@ -107,7 +107,8 @@ def format_comparison_html(differences: list[Difference], names: tuple[str, str]
         head = "".join(f"<th>{_escape(name)}</th>" for name in ("", *names, ""))
         body += (
             f"<section><h2>{_escape(section.capitalize())}</h2>"
-            f"<div class='wide'><table class='compared'><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table></div></section>"
+            f"<div class='wide'><table class='compared'><thead><tr>{head}</tr>"
+            f"</thead><tbody>{cells}</tbody></table></div></section>"
         )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (
