@@ -18,6 +18,7 @@ from typing import Any
 from barrow.errors import ClusterError, InputError
 from barrow.model.site import Offer, Site
 from barrow.sites.machine import read_machine
+from barrow.sites.security import Credentials
 from barrow.sites.staffing import Rest
 from barrow.sites.waiting import WaitingLine, describe_wait, describe_waiting
 from barrow.sites.workers import WorkerExit, WorkerInfo, describe_workers, parse_worker
@@ -104,6 +105,11 @@ class Cluster:
         return tuple(
             parse_worker(address, worker) for address, worker in self._ask_scheduler().items()
         )
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """What whoever wants to use the cluster has to show; None if it is not ours."""
+        return self._manager.credentials if self.is_supervised else None
 
     @property
     def is_supervised(self) -> bool:

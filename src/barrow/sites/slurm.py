@@ -12,10 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from barrow.errors import ClusterError, InputError
 from barrow.places import cache_folder
+from barrow.sites.asked import check_count, parse_memory
 from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path, make_environment
 from barrow.sites.jobs import JobRequest
@@ -30,7 +31,6 @@ from barrow.sites.partitions import (
 )
 from barrow.sites.security import make_credentials, remove_credentials, write_credentials
 from barrow.sites.slurm_commands import COMMAND_SECONDS, Slurm, clean_environment
-from barrow.units import parse_bytes
 
 DEFAULT_JOBS = 8
 MOST_JOBS = 100
@@ -82,7 +82,7 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
     """
     check_options(options)
     walltime_seconds = parse_walltime(options.walltime)
-    memory_bytes = None if options.memory is None else _parse_memory(options.memory)
+    memory_bytes = parse_memory(options.memory)
     partitions = read_partitions()
     partition, node = choose_place(options, partitions, memory_bytes, walltime_seconds)
     if memory_bytes is None:
@@ -154,15 +154,9 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
 
 def check_options(options: SlurmOptions) -> None:
     """Refuse what cannot be asked for."""
-    for name in ("jobs", "cores"):
-        value = getattr(options, name)
-        if name == "jobs" and value == "auto":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            also = ", or 'auto'" if name == "jobs" else ""
-            raise InputError(
-                f"{name}={value!r} is not a count. Give a whole number from 1 up{also}."
-            )
+    if options.jobs != "auto":
+        check_count("jobs", options.jobs, also="'auto'")
+    check_count("cores", options.cores)
     for name in ("setup", "sbatch"):
         value = getattr(options, name)
         if isinstance(value, str) or any("\n" in line for line in value):
@@ -310,10 +304,3 @@ def _tell_dashboard(cluster: Cluster) -> None:
         f"  ssh -N -L {port}:127.0.0.1:{port} {user}@{socket.gethostname()}",
         file=sys.stderr,
     )
-
-
-def _parse_memory(memory: Any) -> int:
-    try:
-        return parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(f"memory={memory!r} cannot be used: {error}") from None

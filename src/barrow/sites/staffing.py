@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from barrow.errors import InputError
+from barrow.sites.asked import check_count
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,12 @@ def make_bounds(minimum: int, maximum: int | None, *, most: int) -> Bounds:
     >>> make_bounds(1, None, most=8)
     Bounds(minimum=1, maximum=8)
     """
-    for name, value in (("minimum", minimum), ("maximum", maximum)):
-        is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        if not is_count and not (name == "maximum" and value is None):
-            raise InputError(f"{name}={value!r} is not a count. Give a whole number from 1 up.")
-    if maximum is not None and maximum < minimum:
+    check_count("minimum", minimum)
+    if maximum is None:
+        return Bounds(minimum, max(minimum, most))
+    if check_count("maximum", maximum) < minimum:
         raise InputError(f"maximum={maximum} is less than minimum={minimum}.")
-    return Bounds(minimum, max(minimum, most) if maximum is None else maximum)
+    return Bounds(minimum, maximum)
 
 
 def count_useful(rest: Rest, *, asked: int, there: int, start_seconds: float) -> int:

@@ -13,16 +13,14 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from barrow.ownership import claim_process
 from barrow.sites.jobs import INTERRUPTED_CODE
-from barrow.sites.scratch import Scratch, remove_abandoned
+from barrow.sites.scratch import Scratch
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end; after it the process ends as it is."""
@@ -41,7 +39,6 @@ def main(scheduler: str, text: str) -> int:
     if lifeline is not None:
         _end_with_parent()
         return asyncio.run(serve(scheduler, options, lifeline))
-    remove_abandoned(Path(tempfile.gettempdir()))
     scratch = Scratch.create()
     try:
         return asyncio.run(serve(scheduler, {**options, "local_directory": str(scratch.path)}))
