@@ -21,6 +21,26 @@ REST_SECONDS = 30.0
 """Workers beyond the minimum are kept for so long after a run: another may follow."""
 
 
+class HostedScheduler(Scheduler):
+    """A scheduler without pages about its state, until somebody asks for them.
+
+    They have no encryption: everybody on this machine can look at them. And loading what
+    draws them takes as long as all the rest of the start.
+    """
+
+    def start_http_server(self, *arguments: Any, **options: Any) -> None:
+        """Remember what to serve; called by Dask at the start."""
+        self._pages = (arguments, options)
+
+    def open_pages(self) -> None:
+        """Serve the pages, and the dashboard among them."""
+        from distributed.dashboard.scheduler import connect
+
+        arguments, options = self._pages
+        super().start_http_server(*arguments, **options)
+        connect(self.http_application, self.http_server, self)
+
+
 class HostedCluster(SpecCluster):
     """A scheduler in this process that only holders of the credentials can use.
 
@@ -76,14 +96,12 @@ class HostedCluster(SpecCluster):
             workers=workers,
             worker=worker,
             scheduler={
-                "cls": Scheduler,
+                "cls": HostedScheduler,
                 "options": {
                     "host": host,
                     "port": 0,
                     "protocol": "tls",
                     "security": security,
-                    # Added when somebody asks for its address: loading it takes as long
-                    # as all the rest of the start.
                     "dashboard": False,
                     "dashboard_address": f"{LOOPBACK}:0",
                     "local_directory": scratch,
@@ -174,9 +192,7 @@ class HostedCluster(SpecCluster):
         return f"http://{LOOPBACK}:{scheduler.http_server.port}/status"
 
     async def _add_dashboard(self) -> None:
-        from distributed.dashboard.scheduler import connect
-
         scheduler: Any = self.scheduler
         if not self._has_dashboard:
-            connect(scheduler.http_application, scheduler.http_server, scheduler)
+            scheduler.open_pages()
             self._has_dashboard = True

@@ -80,13 +80,15 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int | None = 
     else:
         threading.Thread(target=_watch, args=(lifeline, loop, end), daemon=True).start()
 
+    class PrivateWorker(Worker):
+        def start_http_server(self, *_: Any, **__: Any) -> None:
+            """Serve no pages about its state: everybody on this machine could look at them."""
+
     pid = os.getpid()
-    worker = await Worker(
+    worker = await PrivateWorker(
         scheduler,
         security=security,
         protocol="tls",
-        # Pages about its state, without encryption: for this machine only.
-        dashboard_address="127.0.0.1:0",
         startup_information={"pid": lambda _: pid},
         **options,
     )
