@@ -63,6 +63,7 @@ class OwnSampling:
         self._thread.join()
         self._sampler.tick()
         self._keep()
+        self._sampler.close()
 
     def _work(self) -> None:
         if self._over.wait(PATIENCE_SECONDS):
