@@ -346,6 +346,34 @@ def test_a_client_that_is_killed_leaves_no_job_in_the_queue(slurm, tmp_path):
     assert list(tmp_path.glob("clusters/*/*.pem")) == []
 
 
+START = """
+from barrow.cli.main import main
+main(["cluster", "start", "slurm", "--jobs", "1", "--memory", "900MB"], prog_name="barrow")
+"""
+
+
+def test_jobs_that_stay_are_used_by_another_program_until_they_are_stopped(
+    slurm, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BARROW_CACHE", str(tmp_path))
+    environ = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen(
+        [sys.executable, "-c", START],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as holder:
+        assert " is up: <Cluster tls://127.0.0.1:" in holder.stdout.readline()
+        (file,) = tmp_path.glob("open-clusters/*/scheduler.json")
+        with barrow.cluster(str(file)) as cluster:
+            assert cluster.client.submit(os.getenv, "SLURM_JOB_ID").result(timeout=60)
+        holder.send_signal(signal.SIGTERM)
+        assert holder.wait(timeout=60) == 0
+    assert slurm.list_jobs() == []
+    assert list(tmp_path.glob("open-clusters/*")) == []
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
