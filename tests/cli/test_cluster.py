@@ -78,7 +78,7 @@ def test_what_a_killed_process_announced_is_removed(own_clusters):
 
 
 def test_what_slurm_alone_understands_is_refused_for_this_machine(run_barrow):
-    done = run_barrow("cluster", "start", "local", "--jobs", "auto", status=1)
+    done = run_barrow("cluster", "start", "local", "--jobs", "2", status=1)
     assert "jobs= can only be asked of SLURM" in done.stderr
 
 

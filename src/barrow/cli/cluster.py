@@ -15,15 +15,6 @@ STOP_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 
 
-class _Jobs(click.ParamType):
-    name = "count"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
-        if value == "auto":
-            return "auto"
-        return int(click.IntRange(min=1).convert(value, param, ctx))
-
-
 @click.group("cluster", invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
@@ -45,7 +36,7 @@ def command(ctx: click.Context) -> None:
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of each of them.")
 @click.option("--memory", type=Size(), help="Memory of each worker, for example 4GB.")
 @click.option("--partition", help="SLURM: where jobs go; by default the smallest that suffices.")
-@click.option("--jobs", type=_Jobs(), help="SLURM: how many, or auto for as many as work can use.")
+@click.option("--jobs", type=click.IntRange(min=1), help="SLURM: how many.")
 @click.option("--cores", type=click.IntRange(min=1), help="SLURM: cores of each job.")
 @click.option("--walltime", help="SLURM: for example 2h; jobs are replaced before it is over.")
 @click.option("--account", help="SLURM: who pays.")

@@ -1,5 +1,6 @@
 """Check what somebody asks of a cluster."""
 
+from numbers import Integral
 from typing import Any
 
 from barrow.errors import InputError
@@ -19,12 +20,12 @@ def check_count(name: str, value: Any, also: str = "") -> int:
     >>> check_count("jobs", 4)
     4
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         instead = f", or {also}" if also else ""
         raise InputError(
             f"{name}={value!r} is not a count. Give a whole number from 1 up{instead}."
         )
-    return value
+    return int(value)
 
 
 def parse_memory(memory: str | int | None) -> int | None:

@@ -89,7 +89,7 @@ class HostedCluster(SpecCluster):
         self._most_workers = most_workers
         self._bounds: Bounds | None = None
         self._needs: dict[str, int] = {}
-        self._n_runs = 0
+        self._n_runs = 0  # that have begun
         self._has_dashboard = False
         security = make_security(credentials)
         super().__init__(
