@@ -56,6 +56,7 @@ from barrow.running.task import Work
 from barrow.running.unsticking import Unsticking
 from barrow.running.watch import Watch
 from barrow.shared import SharedArray
+from barrow.sites.staffing import Rest
 from barrow.steering import Course
 from barrow.units import format_count
 
@@ -337,6 +338,7 @@ class _Execution:
             lookout=Lookout(
                 cluster.client,
                 on_wait=lambda message: self.course.on_wait(message),
+                on_look=lambda there: self._staff(cluster, key, there),
                 find_failures=lambda: cluster.failures,
             ),
             unsticking=Unsticking(
@@ -348,6 +350,12 @@ class _Execution:
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),
         )
+
+    def _staff(self, cluster: Any, key: str, there: int) -> None:
+        """Have as many workers as what is left can use, where that was asked for."""
+        plan = self.plan
+        rest = Rest(*self.course.left, plan.slots / plan.workers, plan.workers)
+        self.course.on_workers(there, cluster.staff(key, rest))
 
     def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target

@@ -23,6 +23,7 @@ COMMANDS = (
     "compare",
     "diagnose",
     "doctor",
+    "cluster",
     "ephys",
 )
 

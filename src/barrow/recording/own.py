@@ -64,6 +64,7 @@ class OwnSampling:
         self._thread.join()
         self._sampler.tick()
         self._keep()
+        self._sampler.close()
 
     def _work(self) -> None:
         if not self._over.wait(PATIENCE_SECONDS):

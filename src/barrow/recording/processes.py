@@ -42,6 +42,9 @@ class ProcessTree(Protocol):
     def read_use(self, pid: int) -> Use | None:
         """Return what a process has used; None if it is gone."""
 
+    def close(self) -> None:
+        """Let go of all files."""
+
 
 def follow(root: int, ignored: frozenset[int] = frozenset()) -> ProcessTree:
     """Return the tree below a process, without some of its processes."""
@@ -120,6 +123,11 @@ class LinuxTree:
             peak,
         )
 
+    def close(self) -> None:
+        """Let go of all files."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+
     def _open(self, pid: int) -> None:
         if pid in self._files or pid in self._others:
             return
@@ -174,6 +182,9 @@ class PortableTree:
         except self._psutil.Error:
             return None
         return Use(times.user + times.system, None, None, None)
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def _read_parent(pid: str) -> int:
