@@ -13,8 +13,10 @@ from barrow.fields.ephys.connecting import (
     sum_cross_spectra,
 )
 from barrow.fields.ephys.detrending import detrend
-from barrow.fields.ephys.filters import Filter, design_sinc, preprocess
+from barrow.fields.ephys.filters import Filter
 from barrow.fields.ephys.fourier import mtmconvol, mtmfft
+from barrow.fields.ephys.preparing import preprocess
+from barrow.fields.ephys.sinc import design_sinc
 from barrow.fields.ephys.superlets import choose_orders, scale_of, superlet
 from barrow.fields.ephys.tapers import Taper, choose_taper
 from barrow.fields.ephys.wavelets import Morlet, wavelet

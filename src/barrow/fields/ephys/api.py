@@ -18,9 +18,10 @@ from barrow.fields.ephys.data import (
     TrialData,
 )
 from barrow.fields.ephys.files import describe_store
-from barrow.fields.ephys.filters import HILBERT, choose_filter, preprocess
+from barrow.fields.ephys.filters import choose_filter
 from barrow.fields.ephys.frequencies import as_slice, choose_foi, choose_padding, match_bins
 from barrow.fields.ephys.granger import causality
+from barrow.fields.ephys.preparing import HILBERT, preprocess
 from barrow.fields.ephys.resampling import count_samples, downsample, resample
 from barrow.fields.ephys.selecting import pick
 from barrow.fields.ephys.settings import takes_cfg
@@ -228,7 +229,7 @@ def preprocessing(
             window=window,
             samplerate=data.samplerate,
             shortest=int(data.lengths.min()),
-        )
+        ).compiled_for(int(data.lengths.sum()) * len(data.channel))
     analysis = Analysis(
         "preprocessing",
         preprocess,

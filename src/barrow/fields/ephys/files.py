@@ -130,6 +130,9 @@ def describe_store(data: TrialData, path: Path) -> None:
 
 def _pieces(data: TrialData) -> Iterator[tuple[int, np.ndarray]]:
     """Yield trials one after the other, several at a time, with their first row."""
+    if isinstance(data.data, np.ndarray) and len(data.data) == int(data.lengths.sum()):
+        yield 0, data.data  # they lie so already
+        return
     row, held, size = 0, [], 0
     for trial in data.trials:
         held.append(trial)
