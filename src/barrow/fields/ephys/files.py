@@ -15,15 +15,10 @@ import numpy as np
 
 import barrow
 from barrow.errors import InputError, OutputError
-from barrow.fields.ephys.data import (
-    AnalogData,
-    CrossSpectralData,
-    SpectralData,
-    TimeLockData,
-    TrialData,
-)
+from barrow.fields.ephys.kinds import AnalogData, CrossSpectralData, SpectralData, TimeLockData
 from barrow.fields.ephys.settings import StructDict, plain
 from barrow.fields.ephys.stored import open_array
+from barrow.fields.ephys.trial_data import TrialData
 
 KINDS: dict[str, type[TrialData]] = {
     kind.__name__: kind for kind in (AnalogData, SpectralData, CrossSpectralData, TimeLockData)
@@ -145,7 +140,7 @@ def _pieces(data: TrialData) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def _describe(data: TrialData) -> dict[str, Any]:
-    labels = {dim: plain(names) for dim, names in data._labels.items()}
+    labels = {dim: plain(names) for dim, names in data.labels.items()}
     return {
         "dataclass": type(data).__name__,
         "dimord": list(data.dimord),
@@ -213,7 +208,7 @@ def _write(data: TrialData, path: Path) -> None:
             "cfg": plain(data.cfg),
             "info": plain(data.info),
             "samplerate": data.samplerate,
-            **{dim: plain(names) for dim, names in data._labels.items()},
+            **{dim: plain(names) for dim, names in data.labels.items()},
             "_hdfFileDatasetProperties": ["data", *extra],
         }
         beside = path.with_name(path.name + ".info")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.fields.ephys.data import CrossSpectralData, SpectralData, TrialData
+from barrow.fields.ephys.kinds import CrossSpectralData, SpectralData
+from barrow.fields.ephys.trial_data import TrialData
 
 # Colours that can be told apart by everybody (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
