@@ -11,6 +11,7 @@ from barrow.fields.ephys.calls.preprocessing import preprocessing
 from barrow.fields.ephys.calls.resampledata import resampledata
 from barrow.fields.ephys.calls.timelockanalysis import timelockanalysis
 from barrow.fields.ephys.calls.viewing import multipanelplot, selectdata, show, singlepanelplot
+from barrow.fields.ephys.clusters import cluster_cleanup, esi_cluster_setup
 from barrow.fields.ephys.exchanging import (
     from_mne,
     from_neo,
@@ -32,7 +33,9 @@ __all__ = [
     "SpikeData",
     "StructDict",
     "TimeLockData",
+    "cluster_cleanup",
     "connectivityanalysis",
+    "esi_cluster_setup",
     "freqanalysis",
     "from_mne",
     "from_neo",
