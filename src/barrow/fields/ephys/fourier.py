@@ -83,11 +83,11 @@ def mtmfft(
         scale = np.sqrt(2) / (n_fft if ft_compat else np.sqrt(length * n_fft))
         windows = (taper.windows(length, n_fft) * scale).astype(signals.dtype)
         spectra = _taper_each(signals, windows, n_fft, bins, demean_taper)
-        if keeptapers or len(windows) == 1:
+        if output == "pow" and not keeptapers:
+            answer[which, 0, 0, :, channels] = _average_power(spectra, len(windows))
+        else:
             for number, spectrum in enumerate(spectra):
                 answer[which, 0, number, :, channels] = convert(spectrum, output)
-        else:
-            answer[which, 0, 0, :, channels] = _average_power(spectra, len(windows))
     return answer
 
 
@@ -111,7 +111,10 @@ def _average_power(spectra: Iterator[np.ndarray], count: int) -> np.ndarray:
         parts = spectrum.view(spectrum.real.dtype)
         np.square(parts, out=parts)
         total = parts if total is None else np.add(total, parts, out=total)
-    return np.asarray((total[..., 0::2] + total[..., 1::2]) / count)
+    power: np.ndarray = total[..., 0::2] + total[..., 1::2]
+    if count > 1:
+        power /= count
+    return power
 
 
 def mtmconvol(
