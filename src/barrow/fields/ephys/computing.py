@@ -106,17 +106,28 @@ def compute_analog(data: AnalogData, analysis: Analysis, means: Means) -> Analog
         trialinfo=data.trialinfo,
         channel=data.channel,
     )
-    if isinstance(values, np.ndarray):
-        made.info = report_nan(_find_nan(values, analysis.lengths))
+    made.info = report_nan(find_nan(values, analysis.lengths))
     return made
 
 
-def _find_nan(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return which trials have NaN within their own length."""
-    found = np.zeros(len(values), bool)
-    for number, trial in enumerate(values):
-        # A sum is NaN if any of its parts is, and needs no array of its own.
-        found[number] = np.isnan(trial[: lengths[number]].sum())
+def find_nan(values: Any, lengths: np.ndarray) -> np.ndarray:
+    """Return which trials have NaN within their own length; a store is read chunk by chunk.
+
+    Parameters
+    ----------
+    values
+        Trial × time × rest. Of spectra only the first frequency of the first taper is
+        looked at: a NaN is in all of them.
+    """
+    first = (slice(None), 0, 0) if values.ndim == 5 else ()
+    count = values.shape[0]
+    step = count if isinstance(values, np.ndarray) else values.chunks[0]
+    found = np.zeros(count, bool)
+    for low in range(0, count, step):
+        block = np.asarray(values[(slice(low, low + step), *first)])
+        for number, trial in enumerate(block, start=low):
+            # A sum is NaN if any of its parts is, and needs no array of its own.
+            found[number] = np.isnan(trial[: lengths[number]].sum())
     return found
 
 

@@ -142,7 +142,7 @@ def _draw_traces(axes: Any, data: Any) -> None:
     axes.plot(times, centred + places, color="#333333", lw=0.7)
     skip = int(np.ceil(trial.shape[1] * INCHES_EACH / MOST_INCHES))
     axes.set_yticks(places[::skip], [str(name) for name in data.channel[::skip]])
-    axes.set_ylim(places[-1] - shift, shift)
+    axes.set_ylim(places[-1] - 0.8 * shift, 0.8 * shift)
     axes.set_xlim(times[0], times[-1])
     _draw_scale(axes, shift)
 
@@ -150,9 +150,9 @@ def _draw_traces(axes: Any, data: Any) -> None:
 def _draw_scale(axes: Any, shift: float) -> None:
     """Draw a bar of a round length at the right: what the traces mean."""
     length = float(f"{shift / 2:.0e}")
-    ends = [-length / 2, length / 2]
     place = axes.get_yaxis_transform()
-    axes.plot([1.02, 1.02], ends, transform=place, color="#333333", lw=2, clip_on=False)
+    style = {"color": "#333333", "lw": 2, "clip_on": False}
+    axes.vlines(1.02, -length / 2, length / 2, transform=place, **style)
     axes.text(1.035, 0, f"{length:g}", transform=place, va="center", fontsize=8)
 
 

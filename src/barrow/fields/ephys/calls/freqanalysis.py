@@ -7,7 +7,7 @@ import numpy as np
 from barrow.errors import InputError
 from barrow.fields.ephys.analysis import Analysis, Trialing, one_length
 from barrow.fields.ephys.calls.calling import analysis_call
-from barrow.fields.ephys.computing import Averaged, Means, add_up, compute, report_nan
+from barrow.fields.ephys.computing import Averaged, Means, add_up, compute, find_nan, report_nan
 from barrow.fields.ephys.kinds import AnalogData, SpectralData
 from barrow.fields.ephys.requests import Request
 from barrow.fields.ephys.spectra import choose_mtmfft, choose_sliding
@@ -138,7 +138,7 @@ def _each(data: AnalogData, analysis: Analysis, means: Means) -> SpectralData:
         channel=data.channel,
         **analysis.labels,
     )
-    made.info = report_nan(np.isnan(values[:, 0, 0, 0, :]).any(axis=1))
+    made.info = report_nan(find_nan(values, analysis.lengths))
     return made
 
 
