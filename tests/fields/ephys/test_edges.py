@@ -128,7 +128,7 @@ def test_multitaper_power_is_that_of_mne():
     theirs = (np.abs(spectra[:, :, :count]) ** 2).mean(axis=2) * 2 / 401
     assert np.allclose(ours.freq, freqs)
     # MNE's tapers are periodic, ours symmetric; at 0 Hz it gives half of what we give.
-    assert np.allclose(ours.cube()[:, 0, 0, 1:].transpose(0, 2, 1), theirs[..., 1:], rtol=0.02)
+    assert np.allclose(ours.cube()[:, 0, 0, 1:].transpose(0, 2, 1), theirs[..., 1:], rtol=0.03)
 
 
 def test_welch_is_that_of_scipy_where_windows_are_whole():
