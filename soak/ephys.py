@@ -114,6 +114,7 @@ def main() -> int:
             print("SLURM could not be started: nothing was tried.")
             return 1
         conf = {"SLURM_CONF": f"{folder}/slurm.conf", "BARROW_CACHE": f"{folder}/cache"}
+        conf["DASK_JOBQUEUE__SLURM__LOG_DIRECTORY"] = str(folder)
         for name, script in CASES.items():
             if given.only not in name:
                 continue

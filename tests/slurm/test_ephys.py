@@ -56,7 +56,11 @@ def test_the_script_for_a_cluster_of_jobs_runs(slurm, tmp_path):
     pytest.importorskip("dask_jobqueue")
     names = {}
     # Where a site has its network card, and what else it sets for all its users.
-    site = {"interface": "lo", "scheduler-options": {"dashboard_address": "127.0.0.1:0"}}
+    site = {
+        "interface": "lo",
+        "log-directory": str(tmp_path),
+        "scheduler-options": {"dashboard_address": "127.0.0.1:0"},
+    }
     with dask.config.set({f"jobqueue.slurm.{key}": value for key, value in site.items()}):
         exec(JOBQUEUE.replace("WORKDIR", str(tmp_path)), names)
     try:
