@@ -305,7 +305,7 @@ def slow_machine(client: Any) -> None:
 
 def want_what_is_not_there(client: Any) -> None:
     futures = client.map(double, range(5), resources={"GPU": 1}, pure=False)
-    time.sleep(7.5)
+    time.sleep(9)
     client.cancel(futures, force=True)
 
 
@@ -536,6 +536,7 @@ SICK: Mapping[str, Sick] = {
         little,
         cluster={**PAIR, "memory_limit": HALF_OF_RAM},
         cured_cluster=PAIR,
+        is_lethal=True,
     ),
     "one huge result": Sick("MEM08", "finalize", gather_all, gather_little),
     "a full client": Sick("MEM09", "client", fill_client, spare_client),
