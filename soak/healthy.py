@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from soak.sick import Work, do_not_straggle, double, make_block, nap, slowly, spin, total
+from soak.ailing import do_not_straggle
+from soak.pieces import double, make_block, nap, slowly, spin, total
+from soak.sick import Work
 
 
 def sums(client: Any) -> None:
