@@ -280,8 +280,8 @@ def make_arrays(n: int, seed: int) -> Any:
 
 def pack(client: Any, make: Callable[..., Any] = make_objects) -> None:
     here, there = sorted(client.scheduler_info()["workers"])
-    for seed in range(10):
-        made = client.submit(make, 120_000, seed, workers=[here])
+    for seed in range(3):
+        made = client.submit(make, 12_000, seed, workers=[here])
         client.submit(len, made, workers=[there]).result()
 
 
