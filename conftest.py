@@ -5,8 +5,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parent
+
+# The same examples each time: what fails here fails everywhere. New ones are looked for with
+# `pytest --hypothesis-profile=searching`.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("searching", max_examples=1000, deadline=None)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -84,7 +84,7 @@ class Course:
         if self._watch is not None:
             self._watch.see(report)
             if self._record.trouble:
-                self._watch.close(f"the record cannot be written ({self._record.trouble})")
+                self._watch.close(f"the record cannot be written: {self._record.trouble}")
         message = self._recovery.on_done(batch, report.n_cells, self._backlog)
         if message is not None:
             self._record.note_event("split", message, {"parts": dict(batch.parts)})

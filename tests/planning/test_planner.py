@@ -95,6 +95,17 @@ def test_what_needs_most_of_a_worker_runs_there_one_at_a_time():
     assert any("1 task at once, not more" in reason for reason in found.reasons)
 
 
+def test_what_should_fit_a_whole_worker_is_tried_even_if_it_is_not_certain():
+    site = Site("dask", MACHINE, workers=1, threads=4, limit_bytes=10**9)
+    doubtful = replace(STEADY, peak_base_bytes=6e8, peak_margin=0.3)
+    found = plan(doubtful, site=site)
+    assert found.peak_bytes <= found.budget_bytes < found.peak_bound_bytes
+    assert found.slots == 1
+    assert any("it is tried" in reason for reason in found.reasons)
+    with pytest.raises(BudgetError):
+        plan(replace(doubtful, peak_base_bytes=8e8), site=site)
+
+
 def test_what_fits_in_every_thread_has_every_thread():
     site = Site("dask", MACHINE, workers=1, threads=4, limit_bytes=10**9)
     found = plan(site=site)

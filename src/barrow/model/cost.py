@@ -43,6 +43,8 @@ class Cost:
     """Of whole storage chunks, decoding included."""
     write_seconds_per_byte: float = 0.0
     """Of the answer, to where the result goes, encoding included."""
+    write_seconds_per_chunk: float = 0.0
+    """The same for any answer, however small: a file has to be made."""
     peak_base_bytes: float = 0.0
     peak_per_item: float = 0.0
     peak_margin: float = MEMORY_MARGIN

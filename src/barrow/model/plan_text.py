@@ -130,6 +130,7 @@ def _list_exchange(plan: "Plan", reader: "Plan") -> list[Row]:
     """Say what it costs to store a result and to read it again."""
     size = plan.result_bytes
     writing = size * plan.cost.write_seconds_per_byte
+    writing += plan.n_chunks * plan.cost.write_seconds_per_chunk
     reading = size * reader.cost.read_seconds_per_byte
     if not writing and not reading:
         return []

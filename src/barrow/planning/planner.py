@@ -4,7 +4,8 @@ Pure: the same source, cost and site always give the same plan.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from math import prod
 
 from barrow.errors import BudgetError
@@ -225,6 +226,8 @@ class Choice:
             except BudgetError as error:
                 # More tasks at once have less memory each: another layout may still fit.
                 refused = error if layout.is_reserve else refused or error
+        if not found and layouts[-1].is_reserve:
+            found += self._dare(layouts[-1])
         if not found:
             assert refused is not None
             raise refused
@@ -235,6 +238,19 @@ class Choice:
                 best = other
         others = sorted((c for c in found if c is not best), key=lambda c: c.seconds)
         return [best, *others]
+
+    def _dare(self, layout: Layout) -> list[Candidate]:
+        """Return what should fit a whole worker, if not with all that is uncertain about it.
+
+        Nobody else is there to suffer; and if it does not fit, the fence tells.
+        """
+        daring = copy(self)
+        daring.cost = replace(self.cost, peak_margin=0.0, peak_slack_bytes=0.0)
+        try:
+            best = daring._best_of(layout)
+        except BudgetError:
+            return []
+        return [self.predict(layout, best.chunk, best.strides)]
 
     def _best_of(self, layout: Layout) -> Candidate:
         strided = list(self._strided(layout))
@@ -321,7 +337,8 @@ class Choice:
         items = self.items(step)
         task = steps * cost.seconds(items) + (steps - 1) * STRIDE_SECONDS
         task += cost.read_seconds_per_byte * self.stored_bytes(chunk)
-        task += cost.write_seconds_per_byte * answer_bytes
+        if self.place != "value":
+            task += cost.write_seconds_per_chunk + cost.write_seconds_per_byte * answer_bytes
         task *= layout.slowdown(cost, items)
         around = DECODING * self.block_bytes(chunk) + answer_bytes if strides else 0.0
         carried = target.nbytes if self.place == "memory" else 0
@@ -388,6 +405,11 @@ def _reasons(
             reasons.append(
                 f"{format_count(best.layout.slots, 'task')} at once, not more: one may need "
                 f"{format_bytes(best.peak_bound)}, and so much has to be free in its worker"
+            )
+        if best.peak_bound > best.layout.budget_bytes:
+            reasons.append(
+                f"that is more than the {format_bytes(best.layout.budget_bytes)} of a whole "
+                "worker: it is tried, because what is predicted fits"
             )
     elif not cost.is_measured:
         reasons.append("too little data to be worth measuring, or sharing")

@@ -50,11 +50,15 @@ def refine(cost: Cost, seen: Measured, weight: float = 0.5) -> Cost:
         others = tuple((items, value * math.sqrt(ratio)) for items, value in cost.points)
         changes["points"] = _put(others, seen.items, before * ratio)
     for name, spent, size in (
-        ("read_seconds_per_byte", seen.read_seconds, seen.stored_bytes),
-        ("write_seconds_per_byte", seen.write_seconds, seen.written_bytes),
+        ("read_seconds_per_byte", seen.read_seconds / slowdown, seen.stored_bytes),
+        (
+            "write_seconds_per_byte",
+            max(0.0, seen.write_seconds / slowdown - cost.write_seconds_per_chunk),
+            seen.written_bytes,
+        ),
     ):
         if size:
-            rate = spent / size / slowdown
+            rate = spent / size
             changes[name] = (1 - weight) * getattr(cost, name) + weight * rate
     return replace(cost, **changes)  # type: ignore[arg-type]
 

@@ -4,10 +4,15 @@ Integer arithmetic on names and lengths: no Dask, no files, no clock.
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from math import ceil, prod
 
 SMALLEST_BYTES = 2**18
 LARGEST_BYTES = 2**26
+# A result whose reader is not known is kept in about so many files: large enough that
+# none of them is a bother, small enough that a reader need not take much that it does not want.
+USUAL_FILES = 4096
+USUAL_BYTES = 2**22
 # A store between two steps: so much is quick to find and to read at once ...
 HANDY_BYTES = 2**20
 # ... and a task of the reader need not hold more than this to read whole stored chunks.
@@ -24,7 +29,8 @@ def choose_stored_chunks(
     """Return storage chunk lengths that divide the chunks of the tasks.
 
     The grain of the source is kept where it divides and has a sensible size;
-    otherwise the task's chunk is stored whole, or in equal parts if it is large.
+    otherwise the task's chunk is stored whole, or in parts if it is large. It is cut
+    where it spans most of the data: nobody knows how they will be read.
 
     Examples
     --------
@@ -39,7 +45,10 @@ def choose_stored_chunks(
     }
     if prod(kept.values()) * itemsize < SMALLEST_BYTES:
         kept = dict(chunk)
-    return _shrink(kept, itemsize)
+    if kept == dict(chunk):
+        usual = max(USUAL_BYTES, prod(lengths.values()) * itemsize // USUAL_FILES)
+        return _shrink(kept, chunk, lengths, itemsize, min(usual, LARGEST_BYTES))
+    return _shrink(kept, chunk, lengths, itemsize)
 
 
 def choose_between(
@@ -88,7 +97,7 @@ def choose_between(
         if not large:
             break
         kept = large[0]
-    return _shrink(kept, itemsize)
+    return _shrink(kept, chunk, lengths, itemsize)
 
 
 def least_chunk(
@@ -146,21 +155,36 @@ def _next_part(part: int, size: int, length: int) -> int:
     return next((n for n in range(part // 2, 0, -1) if size % n == 0), 0)
 
 
-def _shrink(kept: dict[str, int], itemsize: int) -> dict[str, int]:
-    """Return chunks cut in equal parts until they are small enough for a file."""
-    while prod(kept.values()) * itemsize > LARGEST_BYTES:
-        parts = {dim: _smallest_divisor(size) for dim, size in kept.items() if size > 1}
-        if not parts:
+def _shrink(
+    kept: dict[str, int],
+    chunk: Mapping[str, int],
+    lengths: Mapping[str, int],
+    itemsize: int,
+    largest_bytes: int = LARGEST_BYTES,
+) -> dict[str, int]:
+    """Return parts of a chunk small enough for a file; large ones if the others were tiny."""
+    while prod(kept.values()) * itemsize > largest_bytes:
+        tried = [
+            {**kept, dim: part}
+            for dim, size in kept.items()
+            if (part := _next_part(size, chunk[dim], lengths[dim]))
+        ]
+        large = [t for t in tried if prod(t.values()) * itemsize >= SMALLEST_BYTES]
+        if not large:
             break
-        dim = max(parts, key=lambda name: kept[name] / parts[name])
-        kept = {**kept, dim: kept[dim] // parts[dim]}
+        kept = min(large, key=partial(_rate, of=kept, lengths=lengths))
     return kept
+
+
+def _rate(
+    part: Mapping[str, int], of: Mapping[str, int], lengths: Mapping[str, int]
+) -> tuple[bool, float, int]:
+    """Return how bad a part is: a sliver (a prime number has no part but 1), long, or small."""
+    items = prod(part.values())
+    spans = max(size / lengths[dim] for dim, size in part.items())
+    return 4 * items < prod(of.values()), spans, -items
 
 
 def _fits(grain: int, size: int, length: int) -> bool:
     # The last chunk may be cut short by the end of the data.
     return grain > 1 and (size % grain == 0 or (size == length and grain < length))
-
-
-def _smallest_divisor(number: int) -> int:
-    return next((d for d in range(2, int(number**0.5) + 1) if number % d == 0), number)

@@ -14,6 +14,7 @@ from barrow.model.metered import Meter, metered
 from barrow.model.reading import count_stored_bytes
 from barrow.model.source import Source
 from barrow.pinning import one_library_thread
+from barrow.probing.ahead import read_ahead
 from barrow.probing.lock import measure_lock_share
 from barrow.probing.peaks import measure_peak
 from barrow.probing.sizes import PLACES, Sample
@@ -40,6 +41,8 @@ LITTLE_SLOWER = 1.25
 # Not worth a thread: the work would be over before that is known.
 TINY_WORK_SECONDS = 0.1
 PROCESS_SLOWDOWN = 1.05
+# Taking turns costs a little: of threads that wait for one another.
+TURNS = 1.1
 
 
 def measure_cost(
@@ -67,7 +70,11 @@ def measure_cost(
     """
     began = time.perf_counter()
     with one_library_thread(), ThreadPoolExecutor(cores) as pool:
-        timing = _Timing(target, pool, cores, total_items, may_fail)
+        ahead = read_ahead(target, samples)
+        timed = target
+        if ahead is not None:
+            timed, samples = ahead.target, ahead.samples
+        timing = _Timing(timed, pool, cores, total_items, may_fail)
         for sample in samples:
             try:
                 if not timing.take(sample):
@@ -79,21 +86,29 @@ def measure_cost(
         if timing.answer is None and timing.failure is not None:
             raise timing.failure
         threads, processes = timing.slowdowns()
+        read_seconds_per_byte = timing.read_seconds_per_byte
+        predicted, quick = timing.predicted, timing.quick_samples()
+        if ahead is not None:
+            # Decoding may take more memory than the task itself: one size could not tell.
+            quick = [samples[0], *samples[1:][-1:]]
+            read_seconds_per_byte = ahead.read_seconds_per_byte
+            predicted += read_seconds_per_byte * count_stored_bytes(target, target.everything)
         peak = measure_peak(
             target,
-            timing.quick_samples(),
+            quick,
             budget_bytes=budget_bytes,
-            may_be_slow=timing.predicted > LONG_WORK_SECONDS,
+            may_be_slow=predicted > LONG_WORK_SECONDS,
             may_fail=may_fail,
         )
-    measure = measure_storing if is_stored else measure_copying
+    writing = (measure_storing if is_stored else measure_copying)(timing.answer)
     return Cost(
         points=tuple(timing.points),
         spread=timing.spread,
         thread_slowdown=threads,
         process_slowdown=processes,
-        read_seconds_per_byte=timing.read_seconds_per_byte,
-        write_seconds_per_byte=measure(timing.answer),
+        read_seconds_per_byte=read_seconds_per_byte,
+        write_seconds_per_chunk=writing.seconds_per_chunk,
+        write_seconds_per_byte=writing.seconds_per_byte,
         peak_base_bytes=peak.base,
         peak_per_item=peak.per_item,
         peak_margin=peak.margin,
@@ -216,7 +231,9 @@ class _Timing:
             return (time.perf_counter() - start) / calls
 
         spent = list(self._pool.map(work, self._lanes, picks))
-        return fmean(spent) / fmean(alone[pick] for pick in picks)
+        slower = fmean(spent) / fmean(alone[pick] for pick in picks)
+        # One after the other they would take no longer: what does is other people's work.
+        return min(slower, TURNS * self._cores)
 
     def slowdowns(self) -> tuple[Points, Points]:
         """Return how much slower tasks get side by side, in threads and in processes."""

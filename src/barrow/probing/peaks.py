@@ -49,8 +49,11 @@ def measure_peak(
     items, blocks = [size for size, _ in pairs], [block for _, block in pairs]
     # A worker reads into memory of its own, so the input counts, also where it is here already.
     target = rebind(target, (Fresh(leaf.read) for leaf in leaves(target)))
+    peaks = measure_peaks(target, blocks) if may_be_slow else None
+    if peaks is not None:
+        return fit_peak(items, peaks)
     traced = [_trace_peak(target, block, may_fail) for block in blocks]
-    if may_be_slow or max(peak for peak, _ in traced) > EXACT_SHARE * budget_bytes:
+    if not may_be_slow and max(peak for peak, _ in traced) > EXACT_SHARE * budget_bytes:
         peaks = measure_peaks(target, blocks)
         if peaks is not None:
             return fit_peak(items, peaks)

@@ -4,7 +4,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,21 @@ import numpy as np
 FRESH_BYTES = 2**23
 
 
-def measure_copying(answer: Any) -> float:
-    """Return the seconds that each byte takes into new memory of this process."""
+class Writing(NamedTuple):
+    """What it costs to put an answer where the result is kept."""
+
+    seconds_per_chunk: float
+    """However small it is: a file has to be made, named and noted."""
+    seconds_per_byte: float
+
+
+NOTHING = Writing(0.0, 0.0)
+
+
+def measure_copying(answer: Any) -> Writing:
+    """Return what it takes to bring an answer into new memory of this process."""
     if not _is_plain(answer):
-        return 0.0
+        return NOTHING
     copies = max(1, FRESH_BYTES // answer.nbytes)
     seconds = []
     for _ in range(2):  # a virtual machine may have to ask its host for memory the first time
@@ -24,22 +35,25 @@ def measure_copying(answer: Any) -> float:
         for copy in fresh:
             copy[...] = answer
         seconds.append(time.perf_counter() - start)
-    return min(seconds) / fresh.nbytes
+    return Writing(0.0, min(seconds) / fresh.nbytes)
 
 
-def measure_storing(answer: Any) -> float:
-    """Return the seconds that each byte takes into a store, compression included."""
+def measure_storing(answer: Any) -> Writing:
+    """Return what it takes to bring an answer into a store, compression included."""
+    if not _is_plain(answer):
+        return NOTHING
+    try:
+        seconds = _time_storing(answer)
+        one_item = _time_storing(answer.ravel()[:1])
+    except OSError:
+        return NOTHING  # no room for a sample: nothing is known about its speed
+    per_chunk = min(one_item, seconds)
+    return Writing(per_chunk, (seconds - per_chunk) / int(answer.nbytes))
+
+
+def _time_storing(answer: Any) -> float:
     with _small_store(answer) as array:
-        if array is None:
-            return 0.0
-
-        def store() -> None:
-            array[...] = answer
-
-        try:
-            return _time_twice(store) / int(answer.nbytes)
-        except OSError:
-            return 0.0  # no room for a sample: nothing is known about its speed
+        return 0.0 if array is None else _time_twice(lambda: array.set_basic_selection(..., answer))
 
 
 def measure_loading(answer: Any) -> float:

@@ -133,7 +133,8 @@ class RecordWriter:
                 raise OutputError(
                     f"The record of the run cannot be written any more: {error} ({self._path})."
                 ) from None
-            self.trouble = str(error)
+            is_full = primary_code(error) == sqlite3.SQLITE_FULL
+            self.trouble = "the disk is full" if is_full else str(error)
             return False
         finally:
             self._committed = time.monotonic()

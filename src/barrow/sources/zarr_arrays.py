@@ -16,10 +16,10 @@ import numpy as np
 from barrow.errors import InputError
 from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
-from barrow.sources.blocks import to_index
 from barrow.sources.identity import identify_files, identify_folder
 from barrow.sources.memory import HeldReader
 from barrow.sources.naming import build_source, stem_of
+from barrow.sources.parts import read_in_parts
 from barrow.sources.zarr_groups import Choice, choose_array
 
 _METADATA = {2: (".zarray", ".zattrs"), 3: ("zarr.json",)}
@@ -103,7 +103,7 @@ class ZarrReader(Reader):
 
     def __call__(self, ranges: Ranges) -> np.ndarray:
         array = _open_array(self.root, self.path, self.version, self.stamp)
-        return np.asarray(array[to_index(ranges)], array.dtype)
+        return read_in_parts(array, ranges, array.chunks)
 
     def identity(self) -> str | None:
         folder = Path(self.root, self.path)
@@ -119,7 +119,7 @@ class StoreReader(Reader):
     array: Any
 
     def __call__(self, ranges: Ranges) -> np.ndarray:
-        return np.asarray(self.array[to_index(ranges)], self.array.dtype)
+        return read_in_parts(self.array, ranges, self.array.chunks)
 
 
 @lru_cache(maxsize=64)
