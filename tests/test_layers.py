@@ -24,9 +24,10 @@ ROWS = [
         "leftovers",
         "presenting",
         "observing",
-        "explaining",
         "examining",
+        "live",
     },
+    {"explaining"},
     {
         "sources",
         "probing",

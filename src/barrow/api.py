@@ -386,7 +386,8 @@ def cluster(
         For ``"slurm"`` only:
 
         - ``partition``: by default the smallest in which a job has room for ``memory``;
-        - ``jobs``: how many (8), each a worker with ``cores`` (1);
+        - ``jobs``: how many (8), each a worker with ``cores`` (1); ``"auto"`` for as many as
+          the work can use;
         - ``walltime``: seconds, ``"2h"`` or ``"1:30:00"``; ``account``;
         - ``timeout``: seconds to wait for the first worker (360);
         - ``interface``: the network card to use; by default the one that leads to the nodes;

@@ -9,7 +9,7 @@ import sqlite3
 import time
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,9 +30,12 @@ from barrow.pinning import one_library_thread
 from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
+from barrow.recording.environment import describe_environment
+from barrow.recording.offering import offer_page
 from barrow.recording.opening import begin_record
 from barrow.recording.own import OwnSampling, describe_run
-from barrow.recording.record import RecordWriter, describe_environment, read_skipped
+from barrow.recording.record import RecordWriter, read_skipped
+from barrow.recording.stages import take_over
 from barrow.remembering import doubting, learn_from
 from barrow.running import folders, stores
 from barrow.running.asking import Asking
@@ -53,6 +56,7 @@ from barrow.running.task import Work
 from barrow.running.unsticking import Unsticking
 from barrow.running.watch import Watch
 from barrow.shared import SharedArray
+from barrow.sites.staffing import Rest
 from barrow.steering import Course
 from barrow.units import format_count
 
@@ -61,7 +65,7 @@ def execute(
     plan: Plan,
     cluster: Any,
     kept_target: Source | None = None,
-    skipped: Sequence[Skipped] = (),
+    before: Run | None = None,
     call: Call | None = None,
 ) -> Run:
     """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
@@ -71,8 +75,8 @@ def execute(
     kept_target
         What the plan of the run keeps instead of its own target, so that it does not
         hold data that are soon gone.
-    skipped
-        Chunks that earlier stages have left out.
+    before
+        The stage before: its record and the chunks it has left out go into those of this one.
     call
         What the plan was made for, if that is known already.
     """
@@ -96,7 +100,7 @@ def execute(
             folder.remove()  # another process has just finished it
             return _reuse(plan, whole, key)
         found = Leftover() if to is None else adopt(plan, folder, key)
-        execution = _Execution(found.settle(plan), folder, call, kept_target, tuple(skipped), found)
+        execution = _Execution(found.settle(plan), folder, call, kept_target, before, found)
         with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
@@ -169,12 +173,14 @@ class _Execution:
     call: Call | None
     """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
-    skipped: tuple[Skipped, ...]
-    """Chunks without an answer, first those of earlier stages."""
+    before: Run | None
+    """The stage before, of a pipeline."""
     found: Leftover
     sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
+    skipped: tuple[Skipped, ...] = ()
+    """Chunks without an answer, first those of earlier stages."""
     course: Course = field(init=False)
     """What happens on the way."""
     notes: list[str] = field(default_factory=list)
@@ -200,6 +206,9 @@ class _Execution:
             record.describe({"plan": self.plan.to_json(), **describe_run()})
             record.describe(describe_environment())
             record.forget_skipped()
+            if self.before is not None:
+                take_over(record, self.before.folder / "record.sqlite")
+                self.skipped = self.before.skipped
             for earlier in self.skipped:
                 record.note_skipped(earlier)
             with OwnSampling(record) as sampling:
@@ -310,6 +319,7 @@ class _Execution:
 
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
+        offer_page(cluster.client, self.folder.root, plan.seconds)
         key = f"{plan.name}-{uuid.uuid4().hex}"
         is_sized = plan.engine == "processes"
         stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
@@ -328,6 +338,7 @@ class _Execution:
             lookout=Lookout(
                 cluster.client,
                 on_wait=lambda message: self.course.on_wait(message),
+                on_look=lambda there: self._staff(cluster, key, there),
                 find_failures=lambda: cluster.failures,
             ),
             unsticking=Unsticking(
@@ -339,6 +350,12 @@ class _Execution:
             recycle_bytes=max(0, recycle),
             on_recycle=lambda report: self.course.on_recycle(report),
         )
+
+    def _staff(self, cluster: Any, key: str, there: int) -> None:
+        """Have as many workers as what is left can use, where that was asked for."""
+        plan = self.plan
+        rest = Rest(*self.course.left, plan.slots / plan.workers, plan.workers)
+        self.course.on_workers(there, cluster.staff(key, rest))
 
     def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target

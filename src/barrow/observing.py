@@ -6,13 +6,12 @@ Apart from :mod:`barrow.api`, so that a program which is only watched does not l
 import json
 import sys
 import time
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
+from barrow.explaining import write_safely
 from barrow.model.finding import Finding
 from barrow.recording import joining
 from barrow.recording.reading import Record, open_record
@@ -56,7 +55,7 @@ class _Attended(Watch):
     """A watch with a doctor: what cannot wait is said while the program runs."""
 
     def __init__(self, folder: str | PathLike[str], act: bool) -> None:
-        super().__init__(folder, after_watch)
+        super().__init__(folder, write_safely)
         self._act = act
         self._unsticking: dict[str, Any] = {}
 
@@ -114,13 +113,3 @@ def record(folder: str | PathLike[str]) -> Record:
     ('done', 'chunk')
     """
     return open_record(folder)
-
-
-def after_watch(folder: Path) -> None:
-    """Write the report of a program that was watched; it has ended, whatever comes of this."""
-    from barrow.reporting.writing import read_content, write_page
-
-    try:
-        write_page(read_content(open_record(folder)), folder)
-    except Exception as error:
-        warnings.warn(f"The report of {folder} could not be written: {error}", stacklevel=2)

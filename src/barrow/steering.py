@@ -1,5 +1,6 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from barrow.running.recovery import Recovery
 from barrow.running.sinks import WriteError
 from barrow.running.task import TaskReport
 from barrow.running.watch import Watch
-from barrow.units import format_bytes
+from barrow.units import format_bytes, format_count
 
 # Of an error that is as long as the data it complains about.
 LONGEST_REASON = 500
@@ -62,6 +63,10 @@ class Course:
             plan.budget_bytes,
             whole_bytes=plan.budget_bytes * plan.threads,
         )
+        self._planned_seconds = plan.task_seconds
+        self._n_left, self._n_done, self._spent_seconds = backlog.left, 0, 0.0
+        self._last_seconds = time.monotonic()
+        self._staff: dict[str, int] = {}
         self._resized = self._recycled = 0
         self._skipped: list[Skipped] = []
         self.first_error: Exception | None = None
@@ -81,6 +86,12 @@ class Course:
                 self._watch.check_presence()  # that would say more
             raise
         self._progress.update(report)
+        self._last_seconds = time.monotonic()
+        self._n_left -= report.n_cells
+        self._n_done += report.n_cells
+        self._spent_seconds += sum(
+            c.read_seconds + c.compute_seconds + c.write_seconds for c in report.chunks
+        )
         if self._watch is not None:
             self._watch.see(report)
             if self._record.trouble:
@@ -114,6 +125,24 @@ class Course:
         )
         details = {"worker": report.worker, "resident_bytes": report.resident_bytes}
         self._record.note_event("recycled", message, details)
+
+    @property
+    def left(self) -> tuple[int, float]:
+        """Chunks that are not done yet, and how long one takes, as far as that is known."""
+        usual = self._spent_seconds / self._n_done if self._n_done else self._planned_seconds
+        # If nothing has ended for a while, chunks take at least that long.
+        return self._n_left, max(usual, time.monotonic() - self._last_seconds)
+
+    def on_workers(self, there: int, asked: int | None) -> None:
+        """Note how many workers there are, and how many were asked for, when that changes."""
+        staff = {"there": there} if asked is None else {"there": there, "asked": asked}
+        is_first, is_same = not self._staff, staff == self._staff
+        self._staff = staff
+        if is_same or (is_first and asked is None):
+            return
+        message = f"{format_count(there, 'worker')} at work"
+        wanted = "" if asked is None else f", {asked} asked for"
+        self._record.note_event("workers", f"{message}{wanted}.", staff)
 
     def on_wait(self, message: str) -> None:
         """Say that there is nobody to do the work."""
@@ -173,6 +202,7 @@ class Course:
         self._skipped.append(left_out)
         self._record.note_skipped(left_out)
         self._progress.skip()
+        self._n_left -= 1
         return f"Skipped: {left_out}"
 
     def _resize(self, learner: Learner) -> None:

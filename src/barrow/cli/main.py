@@ -18,10 +18,12 @@ COMMANDS = (
     "map",
     "resume",
     "watch",
+    "top",
     "report",
     "compare",
     "diagnose",
     "doctor",
+    "cluster",
     "ephys",
 )
 

@@ -5,7 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import barrow
 from barrow.errors import InputError, OutputError
 from barrow.recording import joining
+from barrow.recording.environment import describe_environment
+from barrow.recording.going import announced
 from barrow.recording.reading import Record
-from barrow.recording.record import describe_environment
 from barrow.recording.recorder import SOCKET_NAME, Recorder, open_listener
+from barrow.recording.rendering import tell_command, write_command
 from barrow.recording.sending import SEND_SECONDS
 from barrow.units import format_bytes, format_count, format_seconds
 
@@ -75,7 +76,10 @@ class Watch:
         if joining.current() is not None:
             raise InputError("This program is being watched already: one watch at a time.")
         self._place = tempfile.mkdtemp(prefix="barrow-watch-")
+        write_command(self._place, tell_command(self._folder))
         self._recorder = _start_recorder(self._folder, self._place)
+        self._note = announced(self._folder / "record.sqlite")
+        self._note.__enter__()
         watched = joining.join(self._place)
         watched.sender.put("hello", {"pid": os.getpid(), "kind": "client"})
         for name, value in {**describe_program(sys.argv), **describe_environment()}.items():
@@ -100,6 +104,7 @@ class Watch:
         except subprocess.TimeoutExpired:
             self._recorder.kill()
         shutil.rmtree(self._place, ignore_errors=True)
+        self._note.__exit__(None, None, None)
         finish(self._folder, self._on_end)
 
 
@@ -107,6 +112,8 @@ def watch_command(
     arguments: Sequence[str],
     folder: str | PathLike[str],
     on_end: Callable[[Path], None] | None = None,
+    *,
+    python: str = sys.executable,
 ) -> int:
     """Run a Python program in a process of its own, watch it, and return its exit status.
 
@@ -116,9 +123,12 @@ def watch_command(
         What would follow ``python`` on the command line.
     on_end
         Called with the folder when all is written.
+    python
+        The interpreter to run it; barrow need not be installed there.
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
+    write_command(place, tell_command(root))
     listener = open_listener(place)
     environment = dict(os.environ)
     path = environment.get("PYTHONPATH", "")
@@ -130,13 +140,14 @@ def watch_command(
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         program = subprocess.Popen(
-            [sys.executable, *arguments],
+            [python, *arguments],
             env=environment,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED),
         )
         recorder = Recorder(root, listener, program.pid)
-        recorder.describe({**describe_program(arguments), **describe_environment()})
-        recorder.run(lambda: _is_over(program))
+        recorder.describe(describe_program(arguments))
+        with announced(root / "record.sqlite"):
+            recorder.run(lambda: _is_over(program))
         code = program.wait()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         recorder.describe(
@@ -195,7 +206,6 @@ def describe_program(command: Sequence[str]) -> dict[str, Any]:
         "command": list(command),
         "folder": os.getcwd(),
         "machine": {
-            "host": socket.gethostname(),
             "cores": len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count(),
@@ -237,7 +247,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
         return False
     from distributed.client import _global_clients
 
-    from barrow.recording import preload
+    from barrow.recording import attaching
 
     is_elsewhere = False
     for client in list(_global_clients.values()):
@@ -245,7 +255,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
             continue
         arguments = (client,) if watched is None else (client, watched)
         try:
-            answer = client.sync(getattr(preload, verb), *arguments, callback_timeout=30)
+            answer = client.sync(getattr(attaching, verb), *arguments, callback_timeout=30)
             is_elsewhere = is_elsewhere or bool(answer)
         except Exception as error:
             current = watched or joining.current()

@@ -10,18 +10,22 @@ import pickle
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
+from statistics import median
 from typing import Any
 
 from distributed.core import Status
 from distributed.deploy.cluster import Cluster as DaskCluster
 
 from barrow.errors import ClusterError
+from barrow.model.site import Offer
 from barrow.sites.hosted import HostedCluster
-from barrow.sites.jobs import JobRequest, Slurm, explain_end, read_log, write_script
+from barrow.sites.jobs import JobRequest, explain_end, read_log, write_script
 from barrow.sites.security import Credentials
+from barrow.sites.slurm_commands import Slurm
 from barrow.sites.waiting import JobState, describe_queue
 from barrow.units import format_count, format_seconds
 
@@ -34,6 +38,8 @@ LONG_PAUSE_SECONDS = 10.0
 LINGER_SECONDS = 15.0
 """A job without a worker that does not end by then is cancelled."""
 CLOSE_SECONDS = 8.0
+USUAL_START_SECONDS = 10.0
+"""Until a job has a worker, as long as none has come."""
 DEATH_SECONDS = 30.0
 """A worker that does not find its scheduler for so long ends its job."""
 
@@ -55,6 +61,8 @@ class Job:
     """Whether it was asked to end."""
     lost_seconds: float | None = None
     """When its worker was lost."""
+    asked_seconds: float = field(default_factory=time.monotonic)
+    """When it was asked for."""
 
     @property
     def is_live(self) -> bool:
@@ -82,6 +90,8 @@ class JobPool(HostedCluster):
         What programs started by a task find in their environment.
     timeout
         Seconds after which tasks that wait without any worker fail.
+    most_jobs
+        How many there can be.
     death_seconds
         How long a worker that does not find its scheduler waits before its job ends.
     is_quiet
@@ -101,6 +111,7 @@ class JobPool(HostedCluster):
         environment: Mapping[str, str],
         pythonpath: str | None,
         timeout: float,
+        most_jobs: int,
         death_seconds: float = DEATH_SECONDS,
         is_quiet: bool = False,
     ) -> None:
@@ -124,9 +135,16 @@ class JobPool(HostedCluster):
             "pythonpath": pythonpath,
         }
         self._jobs: dict[int, Job] = {}
+        self._starts: deque[float] = deque(maxlen=9)
         self._count = self._n_lost = self._n_failed = self._n_handed_over = 0
         self._alone_since: float | None = None
-        super().__init__(host=host, scratch=str(request.folder), credentials=credentials)
+        super().__init__(
+            host=host,
+            scratch=str(request.folder),
+            credentials=credentials,
+            offer=Offer(request.cores, request.memory_bytes),
+            most_workers=most_jobs,
+        )
         try:
             self.sync(self._begin)
         except BaseException:
@@ -136,10 +154,25 @@ class JobPool(HostedCluster):
     def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
         """Ask for this many jobs; what went wrong before is forgotten."""
         del memory, cores
-        self.wanted = n
         self.failures.clear()
         self._n_lost = self._n_failed = 0
+        self.change_number(n)
+
+    def change_number(self, n: int) -> None:
+        """Have so many jobs; those that have something to do are the last to go."""
+        self.wanted = n
         self.loop.add_callback(self._changed.set)  # type: ignore[union-attr]
+
+    @property
+    def start_seconds(self) -> float:  # type: ignore[override]
+        """Until a job that is asked for has a worker: as with others, or longer by now."""
+        now = time.monotonic()
+        waiting = (
+            now - job.asked_seconds
+            for job in list(self._jobs.values())
+            if job.is_live and not job.has_come
+        )
+        return max(median(self._starts or [USUAL_START_SECONDS]), *waiting, 0.0)
 
     def describe_queue(self) -> str:
         """Return in a few words what the queue says about jobs without a worker."""
@@ -247,8 +280,10 @@ class JobPool(HostedCluster):
             if missing > AT_ONCE:
                 self._changed.set()
         elif missing < 0:
-            # First those whose worker has not come yet.
-            surplus = sorted(live, key=lambda job: (job.has_come, -job.id))[:-missing]
+            # First those whose worker has not come yet, last those that have something to do.
+            busy = self._busy()
+            order = sorted(live, key=lambda job: (job.has_come, job.worker in busy, -job.id))
+            surplus = order[:-missing]
             for job in surplus:
                 job.is_leaving = True
             waiting = [job.id for job in surplus if not job.has_come]
@@ -301,8 +336,9 @@ class JobPool(HostedCluster):
         if op == "add":
             for worker in msg["workers"].values():
                 for job in self._jobs.values():
-                    if job.worker == worker["name"]:
+                    if job.worker == worker["name"] and not job.has_come:
                         job.has_come = True
+                        self._starts.append(time.monotonic() - job.asked_seconds)
                         self._n_failed = 0
         else:
             gone = self.scheduler_info["workers"].get(msg, {}).get("name")

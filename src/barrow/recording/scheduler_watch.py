@@ -1,32 +1,28 @@
-"""What watches Dask from inside: on its scheduler, its workers and their nannies.
+"""What watches Dask's scheduler from inside: every attempt at a task, every worker.
 
-This module and :mod:`barrow.recording.sending` are sent by value to schedulers that run
-elsewhere, so that nobody has to install barrow there: they use nothing else of barrow. No error in
-here may disturb the program: each is noted in the record, and the program goes on.
+This module is sent by value to schedulers that run elsewhere: of barrow it uses only modules that
+travel with it (:data:`barrow.recording.attaching.TRAVELLING`). No error in here may disturb the
+program: each is noted in the record, and the program goes on.
 """
 
-import functools
 import json
-import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from distributed.diagnostics.plugin import NannyPlugin, SchedulerPlugin, WorkerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin
 
-from barrow.recording.inside import TICK_SECONDS, Inside
+from barrow.recording.layers import Layers
+from barrow.recording.live_page import hide_page, read_command, show_page
 from barrow.recording.sending import (
-    CRUMB_BYTES,
     LONGEST_KEY,
     NAME,
-    Layers,
-    LogHandler,
     Sender,
     clean,
     connect,
-    crumb_path,
+    guarded,
     name_key,
     plain,
 )
@@ -41,22 +37,6 @@ MOST_WEIGHED = 100
 MOST_DEPENDENCIES = 200
 """Inputs of one task that are looked at for the bytes it has to fetch."""
 _ALIVE = ("processing", "queued", "no-worker")
-
-
-def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a method of a watcher harmless: its errors are noted."""
-
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except Exception as error:
-            sender = getattr(self, "sender", None)
-            if sender is not None:
-                sender.note_error(method.__name__, error)
-            return None
-
-    return call
 
 
 class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
@@ -104,9 +84,16 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         )
         for address in list(scheduler.workers):
             self.add_worker(scheduler, address)
+        self._show_page()
         self._beat = PeriodicCallback(self.beat, 1000 * BEAT_SECONDS)
         scheduler.periodic_callbacks[NAME] = self._beat
         self._beat.start()
+
+    @guarded
+    def _show_page(self) -> None:
+        command = read_command(self._place)
+        if command is not None:
+            show_page(self.scheduler, command)
 
     async def start(self, scheduler: Any) -> None:
         """Begin to watch, on a scheduler that was sent this plugin."""
@@ -116,6 +103,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         """Cease to watch."""
         self._beat.stop()
         self.scheduler.periodic_callbacks.pop(NAME, None)
+        hide_page(self.scheduler)
         self.beat()
         self._note_inside()
         self.sender.flush()
@@ -390,142 +378,6 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             scheduler.loop.add_callback(scheduler.log_event, topic, rows)
 
         return Sender(self._place, emit)
-
-
-class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
-    """Adds to the heartbeat what Dask does not say, and sends warnings to the record."""
-
-    name = NAME
-    idempotent = True
-
-    def __init__(self, place: str, host: str) -> None:
-        self._place = place
-        self._recorder_host = host
-
-    def setup(self, worker: Any) -> None:
-        """Begin to watch."""
-        worker.metrics[NAME] = self.measure
-        from tornado.ioloop import PeriodicCallback
-
-        self._inside = Inside()
-        self._ticking = PeriodicCallback(self._inside.tick, 1000 * TICK_SECONDS)
-        self._ticking.start()
-        self._read_first = _count_read()
-        # Workers in the process of the client leave this to the client.
-        self._is_crumbing = bool(worker.nanny) and socket.gethostname() == self._recorder_host
-        if self._is_crumbing:
-            self.sender = Sender(self._place)
-            self._executing: dict[Any, str] = {}
-            self._crumb = os.open(crumb_path(self._place, os.getpid()), os.O_CREAT | os.O_WRONLY)
-            self._handler = LogHandler(self.sender)
-            logging.getLogger("distributed").addHandler(self._handler)
-
-    def teardown(self, worker: Any) -> None:
-        """Cease to watch."""
-        worker.metrics.pop(NAME, None)
-        self._ticking.stop()
-        if handler := getattr(self, "_handler", None):
-            logging.getLogger("distributed").removeHandler(handler)
-            self.sender.close()
-            self._is_crumbing = False
-            os.close(self._crumb)
-
-    @guarded
-    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """Leave a crumb: what this process computes, where it is found if it is killed."""
-        if not self._is_crumbing or (finish != "executing" and start != "executing"):
-            return
-        if finish == "executing":
-            self._executing[key] = name_key(key)
-        else:
-            self._executing.pop(key, None)
-        names = "\n".join(list(self._executing.values())[:8])
-        # The kernel keeps what was written when the process is killed.
-        os.pwrite(self._crumb, names.encode()[:CRUMB_BYTES].ljust(CRUMB_BYTES), 0)
-
-    def measure(self, worker: Any) -> dict[str, Any]:
-        """Return what this process has used."""
-        totals = getattr(worker, "digests_total", {})
-        found: dict[str, Any] = {
-            "received": int(totals.get(("gather-dep", "network", "bytes"), 0)),
-            "sent": int(totals.get(("get-data", "network", "bytes"), 0)),
-            "cpu": time.process_time(),
-            "inside": self._look_inside(worker),
-        }
-        try:
-            with open("/proc/self/status") as file:
-                line = next(line for line in file if line.startswith("VmHWM:"))
-            found["peak"] = int(line.split()[1]) * 1024
-            with open("/proc/self/io") as file:
-                counts = dict(line.split(": ") for line in file)
-            found["read"], found["written"] = int(counts["read_bytes"]), int(counts["write_bytes"])
-        except (OSError, StopIteration):
-            pass
-        return found
-
-    def _look_inside(self, worker: Any) -> dict[str, Any]:
-        found = self._inside.look(getattr(worker, "active_threads", ()))
-        found["read_bytes"] = _count_read() - self._read_first
-        return found
-
-
-class NannyWatch(NannyPlugin):  # type: ignore[misc]
-    """Notes with which status a worker ended: Dask keeps it to itself."""
-
-    name = NAME
-    idempotent = True
-    restart = False
-
-    def __init__(self, place: str, host: str) -> None:
-        self._place = place
-        self._recorder_host = host
-
-    def setup(self, nanny: Any) -> None:
-        """Begin to watch."""
-        if socket.gethostname() != self._recorder_host:
-            return
-        self.sender = Sender(self._place)
-        nanny._on_worker_exit_sync = self._wrap(nanny, nanny._on_worker_exit_sync)
-        if nanny.process is not None:
-            nanny.process.on_exit = self._wrap(nanny, nanny.process.on_exit)
-
-    def teardown(self, nanny: Any) -> None:  # noqa: ARG002
-        """Send the rest."""
-        if hasattr(self, "sender"):
-            self.sender.flush()
-
-    def _wrap(self, nanny: Any, on_exit: Callable[[Any], None]) -> Callable[[Any], None]:
-        def note(code: Any) -> None:
-            self._note_exit(nanny, code)
-            on_exit(code)
-
-        return note
-
-    @guarded
-    def _note_exit(self, nanny: Any, code: Any) -> None:
-        if isinstance(code, int) and nanny.worker_address is not None:
-            reason = describe_exit(code) if code else "closed"
-            self.sender.put("left", nanny.worker_address, time.time(), reason, True)
-
-
-def describe_exit(code: int) -> str:
-    """Return how a process ended, in words.
-
-    Examples
-    --------
-    >>> describe_exit(-9), describe_exit(3)
-    ('killed by signal 9', 'ended with status 3')
-    """
-    return f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
-
-
-def _count_read() -> int:
-    """Return the bytes that this process has read from files, cached ones included."""
-    try:
-        with open("/proc/self/io") as file:
-            return int(next(line for line in file if line.startswith("rchar:")).split()[1])
-    except (OSError, StopIteration):
-        return 0
 
 
 def _count_missing(ts: Any, worker: Any) -> int | None:
