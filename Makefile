@@ -25,6 +25,7 @@ test: lint
 soak: $(STAMP)
 	@$(BIN)/python -m soak
 	@$(BIN)/python soak/slurm.py
+	@$(BIN)/python -m soak.illnesses
 	@$(BIN)/python soak/ephys.py
 
 bench: $(STAMP)

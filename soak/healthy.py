@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from soak.sick import Work, do_not_straggle, double, make_block, nap, slowly, spin, total
+from soak.ailing import do_not_straggle
+from soak.pieces import double, make_block, nap, slowly, spin, total
+from soak.sick import Work
 
 
 def sums(client: Any) -> None:
@@ -58,13 +60,13 @@ def short(client: Any) -> None:
 
 
 def long(client: Any) -> None:
-    client.submit(spin, 2.5).result()
+    client.submit(spin, 1.2).result()
 
 
 def pauses(client: Any) -> None:
-    for _ in range(5):
+    for _ in range(4):
         client.gather(client.map(total, client.map(make_block, range(4), megabytes=8)))
-        time.sleep(0.5)
+        time.sleep(0.4)
 
 
 def submit_one_by_one(client: Any) -> None:

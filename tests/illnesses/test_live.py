@@ -7,8 +7,10 @@ import pytest
 
 import barrow
 from barrow.running import unsticking
+from soak.ailing_memory import hoard
 from soak.illnesses import open_client
-from soak.sick import SMALL, double, hoard, in_order, spin
+from soak.pieces import double, in_order, spin
+from soak.sick import SMALL
 
 ONE = {**SMALL, "n_workers": 1}
 

@@ -9,7 +9,10 @@ from soak.illnesses import is_named, list_wrong, observe, open_client
 from soak.sick import SICK
 
 # Longer than a test should be; ``python -m soak.illnesses`` runs them all, ten times.
-LONG = {"fragmented", "killed and retried", "spare workers", "to and fro", "a large graph"}
+LONG = {
+    *("fragmented", "killed and retried", "spare workers", "to and fro", "a large graph"),
+    *("paused for ever", "nobody offers it", "a slow machine", "too many threads"),
+}
 ELSEWHERE = {"CHK05", "WRK07", "DAT06", "SLM01", "SLM02", "SLM03", "SLM04"}
 """Rules that are shown in tests of their own."""
 

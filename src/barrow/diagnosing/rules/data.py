@@ -8,7 +8,7 @@ from barrow.model.finding import Finding
 from barrow.units import format_bytes, format_count, format_seconds
 
 OFF_CPU = 0.6
-DISK_BYTES, DISK_RATE = 100e6, 20e6
+DISK_BYTES, DISK_RATE = 100e6, 10e6
 OWN_SHARE = 0.6
 TRANSFER_SHARE, TRANSFER_BYTES = 0.3, 50e6
 RECHUNKS = "rechunk|shuffle|p2p|split-"

@@ -11,7 +11,7 @@ from barrow.units import format_bytes, format_count, format_seconds
 
 NEAR_LIMIT = 0.8
 NEAR_ALL_MEMORY = 0.85
-STUCK_SECONDS = 6.0
+STUCK_SECONDS = 4.0
 SPILLABLE_SHARE = 0.3
 """Of what a worker holds: with more that could go to disk it may go on by itself."""
 BY_NANNY = "killed at its memory limit"

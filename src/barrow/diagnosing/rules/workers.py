@@ -7,7 +7,7 @@ import pandas as pd
 
 from barrow.diagnosing.facts import Facts
 from barrow.diagnosing.rules.chunks import UNEVEN, measure_tail, size_of, too_large
-from barrow.model.finding import Finding
+from barrow.model.finding import Finding, Severity
 from barrow.units import format_count, format_seconds
 
 MEASURABLE_SECONDS = 0.03
@@ -16,7 +16,7 @@ FEW_TASKS = 8
 SLOWER, LATER_SECONDS = 5.0, 1.0
 SLOW_MACHINE = 2.0
 IDLE_SHARE = 0.4
-NOBODY_SECONDS = 5.0
+NOBODY_SECONDS, LATE_SECONDS = 5.0, 30.0
 CAME_AGAIN = 3
 LONG_SECONDS = 10.0
 AT_WORK = 0.2
@@ -129,6 +129,10 @@ def never_came(facts: Facts) -> Iterator[Finding]:
             continue
         until = details["since"] + details["seconds"]
         went_on = bool((facts.tasks["ended"] > until).any())
+        # Tasks may well be handed in before the workers are there.
+        severity: Severity = "warning" if details["seconds"] > LATE_SECONDS else "note"
+        if facts.is_over and not went_on:
+            severity = "failure"
         waited, n = format_seconds(details["seconds"]), int(details["waiting"])
         if details["n_workers"]:
             claim = (
@@ -147,7 +151,7 @@ def never_came(facts: Facts) -> Iterator[Finding]:
             )
         yield Finding(
             "WRK04",
-            "failure" if facts.is_over and not went_on else "warning",
+            severity,
             claim,
             (f"workers: {details['n_workers']}; tasks waiting: {n}; for {waited}",),
             advice,
