@@ -28,7 +28,7 @@ def test_a_run_that_goes_on_is_found_and_seen_from_outside(tmp_path):
     text, running = seen
     assert running.status == "running"
     assert "running for" in text
-    assert [process.kind for process in running.processes] == ["client"]
+    assert "client" in [process.kind for process in running.processes]
     assert find_newest() is None
     ended = glance(barrow.record(tmp_path / "watched"))
     assert (ended.status, ended.done) == ("done", 4)
