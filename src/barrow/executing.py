@@ -9,7 +9,7 @@ import sqlite3
 import time
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -183,6 +183,8 @@ class _Execution:
     """Chunks without an answer, first those of earlier stages."""
     course: Course = field(init=False)
     """What happens on the way."""
+    take_news: Callable[[], list[str]] = list
+    """Returns what has happened to the jobs of the cluster since it was asked last."""
     notes: list[str] = field(default_factory=list)
     """What somebody should read when the run begins."""
 
@@ -320,6 +322,7 @@ class _Execution:
             limit = worker_limit(plan.budget_bytes, plan.threads)
             cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
         offer_page(cluster.client, self.folder.root, plan.seconds)
+        self.take_news = cluster.take_news
         key = f"{plan.name}-{uuid.uuid4().hex}"
         is_sized = plan.engine == "processes"
         stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
@@ -356,6 +359,7 @@ class _Execution:
         plan = self.plan
         rest = Rest(*self.course.left, plan.slots / plan.workers, plan.workers)
         self.course.on_workers(there, cluster.staff(key, rest))
+        self.course.on_jobs(self.take_news())
 
     def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target
@@ -425,6 +429,7 @@ class _Execution:
             finally:
                 progress.close(status)
                 with suppress(OutputError):  # what ended the run says more
+                    course.on_jobs(self.take_news())
                     record.describe({"status": status, "ended": time.time()})
         return value
 

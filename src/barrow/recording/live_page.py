@@ -68,7 +68,9 @@ class Shown:
 
 def show_page(scheduler: Any, command: Sequence[str]) -> Shown | None:
     """Give a scheduler's dashboard the page; None if it has no dashboard."""
-    applications = scheduler.http_application.applications
+    # One without a dashboard may have no server of pages at all.
+    application = getattr(scheduler, "http_application", None)
+    applications = application.applications if application is not None else []
     if not applications:
         return None
     shown: Shown | None = scheduler.extensions.get(PAGE)
