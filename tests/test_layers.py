@@ -17,6 +17,7 @@ ROWS = [
     {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
+    {"equipping", "reusing"},
     {
         "queueing",
         "remembering",

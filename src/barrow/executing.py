@@ -5,11 +5,9 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
-import sqlite3
 import time
-import uuid
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow.equipping import start_engine
 from barrow.errors import OutputError
 from barrow.explaining import diagnose, write_report, write_unasked
 from barrow.leftovers import Leftover, adopt
@@ -26,37 +25,31 @@ from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.skipped import Skipped
 from barrow.model.source import Source
-from barrow.pinning import one_library_thread
-from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
 from barrow.recording.environment import describe_environment
-from barrow.recording.offering import offer_page
+from barrow.recording.metrics import compare
 from barrow.recording.opening import begin_record
 from barrow.recording.own import OwnSampling, describe_run
-from barrow.recording.record import RecordWriter, read_skipped
+from barrow.recording.record import RecordWriter
 from barrow.recording.stages import take_over
 from barrow.remembering import doubting, learn_from
+from barrow.reusing import reuse
 from barrow.running import folders, stores
-from barrow.running.asking import Asking
 from barrow.running.backlog import Backlog
-from barrow.running.dask_engine import DaskEngine
 from barrow.running.disk import write_whole
-from barrow.running.engines import Engine, InlineEngine, ThreadEngine
+from barrow.running.engines import Engine
 from barrow.running.folders import RunFolder
 from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
-from barrow.running.lookout import Lookout
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
 from barrow.running.saved_call import Call
 from barrow.running.sinks import MemorySink, SharedSink, Sink, ZarrSink, blank
 from barrow.running.space import foresee, refuse
 from barrow.running.task import Work
-from barrow.running.unsticking import Unsticking
 from barrow.running.watch import Watch
 from barrow.shared import SharedArray
-from barrow.sites.staffing import Rest
 from barrow.steering import Course
 from barrow.units import format_count
 
@@ -93,12 +86,12 @@ def execute(
         key = call.key if plan.options.get("resume", True) else None
         whole = folders.find_result(to)
         if whole is not None:
-            return _reuse(plan, whole, key)
+            return reuse(plan, whole, key)
         folder = folders.open_result_folder(to)
     try:
         if to is not None and (whole := folders.find_result(to)) is not None:
             folder.remove()  # another process has just finished it
-            return _reuse(plan, whole, key)
+            return reuse(plan, whole, key)
         found = Leftover() if to is None else adopt(plan, folder, key)
         execution = _Execution(found.settle(plan), folder, call, kept_target, before, found)
         with listening(), doubting(execution.target, key=plan.cost_key):
@@ -112,56 +105,10 @@ def execute(
         raise
 
 
-def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
-    """Return a result that is already there, if it is the one asked for."""
-    if key is None or folder.read_key() != key:
-        raise OutputError(
-            f"{folder.store} holds another result: it was made by another function, with other "
-            "arguments or from other data. Choose another place, or move it away."
-        )
-    try:
-        skipped = read_skipped(folder.record_path)
-        metrics = json.loads(folder.metrics_path.read_text())
-        plan = replace(plan, measured=compare(plan, metrics))
-    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error) as error:
-        why = f"what is kept of its run cannot be read ({error})"
-        raise folders.damaged_result(folder, why) from None
-    if skipped and plan.options.get("on_error") != "skip":
-        raise OutputError(
-            f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
-            f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
-            "another place."
-        )
-    try:
-        opened = open_stored(plan, folder.store)
-    except Exception as error:
-        raise OutputError(
-            f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
-            "as it is. Move it away to compute it again, or choose another place."
-        ) from None
-    return Run(present(plan, opened), plan, metrics, folder.root, skipped, write_report, diagnose)
-
-
 def discard(run: Run) -> None:
     """Remove what a run has left on disk, unless it was given a place."""
     if run.plan.options.get("to") is None:
         RunFolder(run.folder, run.folder / "result.zarr").remove()
-
-
-def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return what a run took, by the names under which a plan shows it."""
-    chunks = metrics["chunks"]
-    spent = sum(metrics[name] for name in ("read_seconds", "compute_seconds", "write_seconds"))
-    measured = {
-        "wall_seconds": metrics["wall_seconds"],
-        "task_seconds": spent / max(1, chunks),
-        "chunks": chunks,
-        "chunks_found": metrics["chunks_found"],
-        "probing_seconds": plan.cost.probing_seconds,
-    }
-    peaks = ("peak_task_bytes", "peak_resident_bytes")
-    name = next((name for name in peaks if metrics.get(name)), None)
-    return measured if name is None else {**measured, name: metrics[name]}
 
 
 @dataclass
@@ -183,8 +130,6 @@ class _Execution:
     """Chunks without an answer, first those of earlier stages."""
     course: Course = field(init=False)
     """What happens on the way."""
-    take_news: Callable[[], list[str]] = list
-    """Returns what has happened to the jobs of the cluster since it was asked last."""
     notes: list[str] = field(default_factory=list)
     """What somebody should read when the run begins."""
 
@@ -199,7 +144,11 @@ class _Execution:
             record = self._open_record(stack)
             finished = self._find_finished(record)
             self._check_space(record, len(finished))
-            engine = self._start_engine(cluster, stack)
+            self.sink = self._make_sink()
+            progress = self._steer(record, finished)
+            plan = self.plan
+            work = Work(self.target, plan.grid, self.sink, plan.strides, plan.budget_bytes)
+            engine = start_engine(plan, work, self.course, cluster, self.folder.root, stack)
             # From here on, what is in the folder is worth being taken up again.
             self._keep(self.folder.plan_path, self.plan.to_json())
             if self.call is not None:
@@ -214,7 +163,7 @@ class _Execution:
             for earlier in self.skipped:
                 record.note_skipped(earlier)
             with OwnSampling(record) as sampling:
-                value = self._run(engine, record, finished)
+                value = self._run(engine, record, progress)
             totals = record.totals()
             wall = time.perf_counter() - began
             held = record.account(self.plan.slots, time.time() - wall, time.time())
@@ -301,66 +250,6 @@ class _Execution:
         number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
         return ZarrSink(os.fspath(path), number, lease)
 
-    def _start_engine(self, cluster: Any, stack: ExitStack) -> Engine:
-        self.sink = self._make_sink()
-        plan = self.plan
-        work = Work(
-            self.target,
-            plan.grid,
-            self.sink,
-            plan.strides,
-            plan.budget_bytes,
-        )
-        if plan.engine == "inline":
-            return InlineEngine(work)
-        if plan.engine == "threads":
-            stack.enter_context(one_library_thread())
-            return ThreadEngine(work, plan.threads)
-        if plan.engine == "processes":
-            from barrow.sites.local import start_local
-
-            limit = worker_limit(plan.budget_bytes, plan.threads)
-            cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
-        offer_page(cluster.client, self.folder.root, plan.seconds)
-        self.take_news = cluster.take_news
-        key = f"{plan.name}-{uuid.uuid4().hex}"
-        is_sized = plan.engine == "processes"
-        stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
-        if plan.is_local:
-            work = work.shared()
-        # A worker that keeps so much from its tasks has no room for the next one.
-        is_own = cluster.is_supervised and plan.is_local
-        recycle = cluster.site().limit_bytes - plan.budget_bytes if is_own else 0
-        return DaskEngine(
-            work,
-            cluster.client,
-            plan.slots,
-            plan.name,
-            key=key,
-            asking=Asking(plan.budget_bytes, plan.slots / plan.workers, plan.resources),
-            lookout=Lookout(
-                cluster.client,
-                on_wait=lambda message: self.course.on_wait(message),
-                on_look=lambda there: self._staff(cluster, key, there),
-                find_failures=lambda: cluster.failures,
-            ),
-            unsticking=Unsticking(
-                cluster.client,
-                lambda message, numbers: self.course.on_stuck(message, numbers),
-                act=bool(plan.options.get("act", True)),
-                is_own=is_own,
-            ),
-            recycle_bytes=max(0, recycle),
-            on_recycle=lambda report: self.course.on_recycle(report),
-        )
-
-    def _staff(self, cluster: Any, key: str, there: int) -> None:
-        """Have as many workers as what is left can use, where that was asked for."""
-        plan = self.plan
-        rest = Rest(*self.course.left, plan.slots / plan.workers, plan.workers)
-        self.course.on_workers(there, cluster.staff(key, rest))
-        self.course.on_jobs(self.take_news())
-
     def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target
         if plan.result == "value":
@@ -391,16 +280,22 @@ class _Execution:
         )
         return self._sink
 
-    def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
-        plan, total = self.plan, self.plan.n_chunks
+    def _steer(self, record: RecordWriter, finished: set[int]) -> Progress:
+        """Set the course of the run; return what shows how far it is."""
+        plan = self.plan
+        backlog = Backlog(plan.grid, finished)
+        progress = Progress(
+            plan.name, plan.n_chunks, len(finished), plan.options.get("quiet", False)
+        )
+        watch = self._watch(backlog.left, record, progress) if self.is_stored else None
+        self.course = Course(plan, self.target, backlog, record, progress, self._blank, watch)
+        return progress
+
+    def _run(self, engine: Engine, record: RecordWriter, progress: Progress) -> Any:
+        plan, course, total = self.plan, self.course, self.plan.n_chunks
         read = self.target.read
         combine = read.step.combine if isinstance(read, Apply) else None
-        backlog = Backlog(plan.grid, finished)
-        progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        watch = self._watch(backlog.left, record, progress) if self.is_stored else None
-        self.course = course = Course(
-            plan, self.target, backlog, record, progress, self._blank, watch
-        )
+        watch = course.watch
         status = "failed"
         for note in self.notes:
             progress.say(note)
@@ -408,7 +303,7 @@ class _Execution:
             try:
                 value = run_chunks(
                     engine,
-                    backlog,
+                    course.backlog,
                     slots=plan.slots,
                     chunk_seconds=plan.seconds * plan.slots / total,
                     on_report=course.on_report,
@@ -429,7 +324,6 @@ class _Execution:
             finally:
                 progress.close(status)
                 with suppress(OutputError):  # what ended the run says more
-                    course.on_jobs(self.take_news())
                     record.describe({"status": status, "ended": time.time()})
         return value
 

@@ -47,8 +47,8 @@ class Course:
     ) -> None:
         self._name = plan.name
         self._may_skip = plan.options.get("on_error") == "skip"
-        self._backlog = backlog
-        self._watch = watch
+        self.backlog = backlog
+        self.watch = watch
         self._record = record
         self._progress = progress
         self._blank = blank
@@ -82,8 +82,8 @@ class Course:
         try:
             self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
         except OutputError:
-            if self._watch is not None:
-                self._watch.check_presence()  # that would say more
+            if self.watch is not None:
+                self.watch.check_presence()  # that would say more
             raise
         self._progress.update(report)
         self._last_seconds = time.monotonic()
@@ -92,11 +92,11 @@ class Course:
         self._spent_seconds += sum(
             c.read_seconds + c.compute_seconds + c.write_seconds for c in report.chunks
         )
-        if self._watch is not None:
-            self._watch.see(report)
+        if self.watch is not None:
+            self.watch.see(report)
             if self._record.trouble:
-                self._watch.close(f"the record cannot be written: {self._record.trouble}")
-        message = self._recovery.on_done(batch, report.n_cells, self._backlog)
+                self.watch.close(f"the record cannot be written: {self._record.trouble}")
+        message = self._recovery.on_done(batch, report.n_cells, self.backlog)
         if message is not None:
             self._record.note_event("split", message, {"parts": dict(batch.parts)})
         if self._learner is not None and not batch.parts:
@@ -167,18 +167,18 @@ class Course:
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
             "skipped": len(self._skipped),
-            "paused": self._watch.n_paused if self._watch is not None else 0,
+            "paused": self.watch.n_paused if self.watch is not None else 0,
         }
 
     def _put_right(self, setback: Setback) -> tuple[str, str]:
         """Put a batch back if that can help; return what was done, in a word and in words."""
         batch, error = setback.batch, setback.error
         if setback.is_loss:
-            return "lost", self._recovery.on_loss(batch, self._backlog)
+            return "lost", self._recovery.on_loss(batch, self.backlog)
         if isinstance(error, MemoryError) and not isinstance(error, BudgetError):
             # What was thought of its memory was wrong, so nothing is made larger any more.
             self._learner = None
-            return "split", self._recovery.on_memory(batch, self._backlog, find_asked(error))
+            return "split", self._recovery.on_memory(batch, self.backlog, find_asked(error))
         raise error
 
     def _skip(self, batch: Batch, error: Exception) -> str:
@@ -186,21 +186,21 @@ class Course:
         unit = batch.units[0]
         if len(unit) > 1:
             # One of several chunks in one call: each is tried by itself.
-            self._recovery.take_apart(batch, self._backlog)
+            self._recovery.take_apart(batch, self.backlog)
             return f"{self._recovery.name_unit(unit)} failed together: they are done one by one."
         try:
             self._blank(unit)
         except WriteError as unwritten:
-            self._backlog.put_back(batch)
-            if self._watch is not None:
-                self._watch.on_trouble(unwritten.trouble)
+            self.backlog.put_back(batch)
+            if self.watch is not None:
+                self.watch.on_trouble(unwritten.trouble)
             return f"{self._recovery.name_unit(unit)} cannot be skipped now: no room for a gap."
-        self._recovery.drop_first(batch, self._backlog)
+        self._recovery.drop_first(batch, self.backlog)
         self.first_error = self.first_error or error
         left_out = Skipped(
             self._name,
             unit.start,
-            self._backlog.grid.ranges(unit.start),
+            self.backlog.grid.ranges(unit.start),
             explain(error),
             batch.attempts + 1,
         )
@@ -212,9 +212,9 @@ class Course:
 
     def _resize(self, learner: Learner) -> None:
         """Cut what is left another way, if what was learnt says so."""
-        change = learner.propose(cells_left=self._backlog.left, first=self._backlog.first)
+        change = learner.propose(cells_left=self.backlog.left, first=self.backlog.first)
         if change is not None:
-            self._backlog.cut(change.cut.cells, change.cut.strides)
+            self.backlog.cut(change.cut.cells, change.cut.strides)
             self._record.note_event("resized", change.message, change.details())
             self._resized += 1
 
