@@ -25,7 +25,7 @@ from typing import Any
 
 import barrow
 from benchmarks.measure import describe_machine, write_json
-from soak.sick import PAIR, SICK, Sick, Work
+from soak.sick import ALONE, PAIR, SICK, Sick, Work
 
 RESULTS = Path(__file__).parent / "results"
 MOST_SECONDS = 300.0
@@ -72,7 +72,27 @@ def observe(work: Work, client: Any, folder: Path) -> Result:
     with barrow.watch(folder) as run:
         work(client)
         seconds = time.perf_counter() - began
-    return Result(barrow.diagnose(folder), seconds, int(run.record.facts["peak_bytes"]))
+    told = list_told(run.record)
+    found = (*barrow.diagnose(folder), *told)
+    return Result(found, seconds, int(run.record.facts["peak_bytes"]))
+
+
+def list_told(record: Any) -> list[barrow.Finding]:
+    """Return what the doctor said while a program ran."""
+    events = record.columns("event")
+    return [
+        barrow.Finding(claim=message, **json.loads(details))
+        for kind, message, details in zip(
+            events["kind"], events["message"], events["details"], strict=True
+        )
+        if kind == "finding"
+    ]
+
+
+def observe_own(work: Work, folder: Path) -> Result:
+    """Let barrow itself do something, and diagnose that."""
+    run: Any = work(folder)
+    return Result(tuple(run.findings), run.metrics["wall_seconds"], run.metrics["peak_bytes"])
 
 
 def is_named(sick: Sick, result: Result) -> bool:
@@ -107,6 +127,8 @@ class Case:
             options = sick.cured_cluster or sick.cluster
         work = sick.work if self.kind == "ill" else sick.cured
         assert work is not None
+        if sick.cluster is ALONE:
+            return observe_own(work, folder)
         with open_client(options, sick.environment) as client:
             return observe(work, client, folder)
 

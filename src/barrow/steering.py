@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from barrow.errors import BarrowError, BudgetError, OutputError, StepError
@@ -151,8 +152,9 @@ class Course:
 
     def on_jobs(self, news: Iterable[str]) -> None:
         """Note what a queue has done to the jobs in which the work is done."""
-        for message in news:
-            self._record.note_event("job", message, {})
+        with suppress(OutputError):  # the run itself will meet it, and say so
+            for message in news:
+                self._record.note_event("job", message, {})
 
     def on_stuck(self, message: str, numbers: Mapping[str, Any]) -> None:
         """Say that a worker is paused for ever, and what is done about it."""
