@@ -11,7 +11,58 @@ from typing import Any
 
 import numpy as np
 
+import barrow
 from soak.pieces import MB, double, in_order, make_block, nap, new_flag, once, slowly, spin, total
+
+LONG_SECONDS = 14.0
+_never_done: list[Any] = []
+
+
+def compute_for_long(client: Any) -> None:
+    future = client.submit(spin, 600, pure=False)
+    time.sleep(LONG_SECONDS)
+    _give_up(client, future)
+
+
+def hang(client: Any) -> None:
+    future = client.submit(nap, 600, pure=False)
+    time.sleep(LONG_SECONDS)
+    _give_up(client, future)
+
+
+def _give_up(client: Any, future: Any) -> None:
+    """Cancel a task that will not end while its worker lives."""
+    future.cancel(force=True)
+    client.cluster.scale(0)
+
+
+def start_late(client: Any, preload: tuple[str, ...] = ("soak.late",)) -> None:
+    import dask
+
+    with dask.config.set({"distributed.worker.preload": list(preload)}):
+        client.cluster.scale(3)
+        client.wait_for_workers(3)
+    client.gather(client.map(double, range(4)))
+
+
+def start_at_once(client: Any) -> None:
+    start_late(client, ())
+
+
+def smooth(block: Any) -> Any:
+    for _ in range(60):
+        block = np.sqrt(block + 1.0)
+    return block
+
+
+def dear_halo(folder: Path, rows: int = 16) -> Any:
+    """Smooth an image in stripes that are as narrow as what they need of their neighbours."""
+    plan = barrow.plan(smooth, np.ones((1024, 2000)), halo={0: 16}, cluster=False, quiet=True)
+    return barrow.run(plan.with_chunks(dim_0=rows, dim_1=2000), folder=folder)
+
+
+def cheap_halo(folder: Path) -> Any:
+    return dear_halo(folder, 512)
 
 
 def chain(client: Any, length: int = 9) -> None:
@@ -236,7 +287,8 @@ def light(client: Any) -> None:
 def large_graph(client: Any) -> None:
     futures = client.map(double, range(21_000), pure=False)
     client.gather(futures[:10])
-    client.cancel(futures, force=True)
+    # Not cancelled: Dask needs minutes to let go of so many. They end with the cluster.
+    _never_done.append(futures)
 
 
 def twice(client: Any) -> None:

@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from soak.pieces import MB, double, in_order, make_block, new_flag, once, total
+from soak.pieces import (
+    MB,
+    double,
+    in_order,
+    is_paused,
+    make_block,
+    new_flag,
+    once,
+    total,
+    wait_until,
+)
 
 _held: list[Any] = []
 """What a leaking program keeps in each worker."""
@@ -52,7 +62,7 @@ def hoard(megabytes: int) -> None:
 
 def stand_still(client: Any) -> None:
     in_order(client, (hoard, 345))
-    time.sleep(0.5)
+    wait_until(lambda: is_paused(client))
     futures = client.map(double, range(8))
     time.sleep(8)
     client.cancel(futures, force=True)

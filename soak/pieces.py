@@ -3,6 +3,7 @@
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,22 @@ def in_order(client: Any, *calls: Any, **options: Any) -> None:
     for call in calls:
         workers = list(client.scheduler_info()["workers"])
         client.gather([client.submit(*call, workers=[w], pure=False, **options) for w in workers])
+
+
+def is_paused(client: Any) -> bool:
+    """Tell whether all workers have been paused for their memory."""
+    workers = client.scheduler_info()["workers"].values()
+    return bool(workers) and all(worker["status"] == "paused" for worker in workers)
+
+
+def wait_until(is_so: Callable[[], Any], seconds: float = 120.0) -> Any:
+    """Return what is asked for as soon as it is there; by then also on a busy machine."""
+    last = time.monotonic() + seconds
+    while not (answer := is_so()):
+        if time.monotonic() > last:
+            raise TimeoutError("it did not happen in time")
+        time.sleep(0.1)
+    return answer
 
 
 def spin(seconds: float) -> float:

@@ -14,15 +14,19 @@ from soak.ailing import (
     batched,
     block_loop,
     chain,
+    cheap_halo,
+    compute_for_long,
     crash_once,
     cut_anew,
     cut_once,
+    dear_halo,
     do_not_block,
     do_not_retry,
     do_not_straggle,
     even_blocks,
     few_blocks,
     few_threads,
+    hang,
     heavy,
     large_graph,
     light,
@@ -37,6 +41,8 @@ from soak.ailing import (
     retry,
     send_around,
     slow_machine,
+    start_at_once,
+    start_late,
     stay_here,
     straggle,
     tiny,
@@ -65,6 +71,8 @@ from soak.pieces import little
 PAIR: Mapping[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GB"}
 SINGLE: Mapping[str, Any] = {"n_workers": 1, "threads_per_worker": 4, "memory_limit": "2GB"}
 SMALL: Mapping[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "400MB"}
+ALONE: Mapping[str, Any] = {}
+"""For what barrow itself does: there is no cluster, and a folder instead of a client."""
 Work = Callable[[Any], object]
 
 
@@ -117,7 +125,6 @@ SICK: Mapping[str, Sick] = {
         stand_still,
         cluster=SMALL,
         is_lethal=True,
-        also=frozenset({"MEM06", "WRK04"}),
     ),
     "spilling": Sick(
         "MEM05",
@@ -125,7 +132,6 @@ SICK: Mapping[str, Sick] = {
         spill,
         do_not_spill,
         cluster=SMALL,
-        also=frozenset({"MEM02", "MEM03"}),  # where the disk is slow, that is what comes of it
         is_lethal=True,
     ),
     "fragmented": Sick("MEM06", "orker", fragment, fragment_and_trim, is_lethal=True),
@@ -147,12 +153,12 @@ SICK: Mapping[str, Sick] = {
         chain,
         cluster={**PAIR, "n_workers": 4},
         cured_cluster={**PAIR, "n_workers": 1},
-        also=frozenset({"WRK03"}),
     ),
     "small chunks": Sick("CHK01", "double", tiny, batched),
     "large chunks": Sick("CHK02", "sleep_block", few_blocks, many_blocks, cluster=SINGLE),
     "uneven chunks": Sick("CHK03", "sleep_block", uneven_blocks, even_blocks),
     "misaligned chunks": Sick("CHK04", "from-zarr", read_across, read_along),
+    "a dear halo": Sick("CHK05", "smooth", dear_halo, cheap_halo, cluster=ALONE),
     "uneven load": Sick("WRK01", "worker", one_does_all, all_do_it),
     "a straggler": Sick("WRK02", "'nap'", straggle, do_not_straggle),
     "a slow machine": Sick("WRK02", "machine", slow_machine),
@@ -162,6 +168,8 @@ SICK: Mapping[str, Sick] = {
     "a crash": Sick(
         "WRK06", "crash", crash_once, little, also=frozenset({"MEM03"}), is_lethal=True
     ),
+    "a long task": Sick("WRK07", "'spin' has run on worker", compute_for_long, is_lethal=True),
+    "a task that hangs": Sick("WRK07", "or hangs", hang, is_lethal=True),
     "the interpreter's lock": Sick(
         "CPU01", "spin", python_only, python_only, cluster=SINGLE, cured_cluster=PAIR
     ),
@@ -175,10 +183,11 @@ SICK: Mapping[str, Sick] = {
     ),
     "a blocked loop": Sick("CPU03", "hold_lock", block_loop, do_not_block),
     "waiting for the disk": Sick("DAT01", "read_slowly", wait_for_disk),
-    "waiting for others": Sick("DAT02", "total", send_around, stay_here, also=frozenset({"WRK01"})),
+    "waiting for others": Sick("DAT02", "total", send_around, stay_here),
     "cutting anew": Sick("DAT03", "rechunk", cut_anew, cut_once),
     "a heavy graph": Sick("DAT04", "total", heavy, light),
     "a large graph": Sick("DAT05", "21,000 tasks", large_graph, tiny),
+    "a slow start": Sick("DAT06", "orker", start_late, start_at_once, is_lethal=True),
     "computed twice": Sick("COD01", "slowly", twice, at_once),
     "tried again": Sick("COD02", "fail_once", retry, do_not_retry),
     "dear packing": Sick("COD03", "make_objects", pack, pack_arrays),

@@ -191,6 +191,7 @@ def map(
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
     resources: Mapping[str, float] | None = None,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to data of any size and put its answers together.
@@ -247,6 +248,8 @@ def map(
     resources
         What a task needs to itself while it runs, for example ``{"GPU": 1}``. See
         :class:`barrow.Step`.
+    act
+        Whether to free workers that are paused for ever, rather than only say so.
     like
         A plan, or the path of a saved one, to use instead of measuring: for the
         same function on other data of the same kind. See :func:`barrow.plan`.
@@ -266,7 +269,14 @@ def map(
     array([0.        , 1.        , 1.41421356, 1.73205081])
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, None, resources)
-    options = {"to": to, "resume": resume, "on_error": on_error, "quiet": quiet, "memory": memory}
+    options = {
+        "to": to,
+        "resume": resume,
+        "on_error": on_error,
+        "quiet": quiet,
+        "memory": memory,
+        "act": act,
+    }
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
@@ -284,6 +294,7 @@ def reduce(
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
     resources: Mapping[str, float] | None = None,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to every chunk of the data and add its answers up.
@@ -310,7 +321,7 @@ def reduce(
     {99}
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, combine, resources)
-    options = {"on_error": on_error, "quiet": quiet, "memory": memory}
+    options = {"on_error": on_error, "quiet": quiet, "memory": memory, "act": act}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 

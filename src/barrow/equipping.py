@@ -46,6 +46,7 @@ def start_engine(
         limit = worker_limit(plan.budget_bytes, plan.threads)
         cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
     offer_page(cluster.client, root, plan.seconds)
+    stack.callback(lambda: course.on_jobs(cluster.take_news()))
     key = f"{plan.name}-{uuid.uuid4().hex}"
     is_sized = plan.engine == "processes"
     stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
@@ -59,6 +60,7 @@ def start_engine(
         """Have as many workers as what is left can use, where that was asked for."""
         rest = Rest(*course.left, plan.slots / plan.workers, plan.workers)
         course.on_workers(there, cluster.staff(key, rest))
+        course.on_jobs(cluster.take_news())
 
     return DaskEngine(
         work,

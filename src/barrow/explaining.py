@@ -21,7 +21,7 @@ def explain(folder: str | PathLike[str]) -> Content:
 
 def explain_record(record: Record) -> Content:
     """Return what a report says of a record."""
-    from barrow.diagnosing import diagnose as find
+    from barrow.diagnosing.diagnose import diagnose as find
     from barrow.reporting.writing import read_content
 
     return read_content(record, find(record))
@@ -51,7 +51,7 @@ def diagnose(folder: str | PathLike[str]) -> tuple[Finding, ...]:
     >>> barrow.diagnose(run.folder)
     ()
     """
-    from barrow.diagnosing import diagnose as find
+    from barrow.diagnosing.diagnose import diagnose as find
 
     return tuple(find(open_record(folder)))
 

@@ -6,15 +6,18 @@ Apart from :mod:`barrow.api`, so that a program which is only watched does not l
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from barrow.diagnosing.live import Live
 from barrow.explaining import write_safely
 from barrow.model.finding import Finding
 from barrow.recording import joining
 from barrow.recording.reading import Record, open_record
+from barrow.recording.sending import Sender
 from barrow.recording.watching import Watch, Watched
 
 ANSWER_SECONDS = 5.0
@@ -61,20 +64,14 @@ class _Attended(Watch):
 
     def __enter__(self) -> Watched:
         watched = super().__enter__()
-        from barrow.diagnosing.live import Live
-
-        self._live = Live(lambda: watched.record, self._tell, on_look=self._free)
+        tell = partial(tell_at_once, note)
+        self._live = Live(lambda: watched.record, tell, on_look=self._free)
         self._live.__enter__()
         return watched
 
     def __exit__(self, *how: Any) -> None:
         self._live.__exit__(*how)
         super().__exit__(*how)
-
-    def _tell(self, finding: Finding) -> None:
-        note("finding", finding.claim, {"code": finding.code, "severity": finding.severity})
-        if finding.is_trouble:
-            print(f"barrow: {finding.code}: {finding.claim} {finding.advice}", file=sys.stderr)
 
     def _free(self) -> None:
         """Look after workers that are paused, if that is wanted."""
@@ -95,10 +92,28 @@ class _Attended(Watch):
             self._unsticking[client.id].see(known["workers"])
 
 
+def attend(folder: Path, sender: Sender) -> Live:
+    """Return a doctor for a program that another process runs, and this one records."""
+    read = partial(Record, folder / "record.sqlite")
+    return Live(read, partial(tell_at_once, partial(send_event, sender)))
+
+
+def tell_at_once(note: Callable[[str, str, Mapping[str, Any]], None], finding: Finding) -> None:
+    """Put a finding into the record; if it is trouble, say it on standard error as well."""
+    note("finding", finding.claim, {"code": finding.code, "severity": finding.severity})
+    if finding.is_trouble:
+        print(f"barrow: {finding.code}: {finding.claim} {finding.advice}", file=sys.stderr)
+
+
 def note(kind: str, message: str, details: Mapping[str, Any]) -> None:
     """Put an event into the record of the program that is watched here."""
     if (here := joining.current()) is not None:
-        here.sender.put("event", time.time(), kind, message, json.dumps(details))
+        send_event(here.sender, kind, message, details)
+
+
+def send_event(sender: Sender, kind: str, message: str, details: Mapping[str, Any]) -> None:
+    """Put an event into a record that is being written."""
+    sender.put("event", time.time(), kind, message, json.dumps(details))
 
 
 def record(folder: str | PathLike[str]) -> Record:

@@ -1,7 +1,8 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from barrow.errors import BarrowError, BudgetError, OutputError, StepError
@@ -148,6 +149,12 @@ class Course:
         """Say that there is nobody to do the work."""
         self._progress.say(message)
         self._record.note_event("waiting", message, {})
+
+    def on_jobs(self, news: Iterable[str]) -> None:
+        """Note what a queue has done to the jobs in which the work is done."""
+        with suppress(OutputError):  # the run itself will meet it, and say so
+            for message in news:
+                self._record.note_event("job", message, {})
 
     def on_stuck(self, message: str, numbers: Mapping[str, Any]) -> None:
         """Say that a worker is paused for ever, and what is done about it."""

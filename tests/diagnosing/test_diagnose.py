@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from barrow.diagnosing import diagnose
+from barrow.diagnosing.diagnose import diagnose
 from barrow.diagnosing.rules import RULES
 from barrow.model.finding import Finding
 
@@ -14,7 +14,7 @@ PAGES = "docs/findings"
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("SLM01", "0 workers at tls://…: waiting. 3 jobs are pending (Resources)."),
+        ("SLM01", "The queue says: 3 jobs pending: Resources."),
         ("SLM02", "SLURM rejected the job: Invalid partition name specified"),
         ("SLM03", "Job 7 was lost: it ran out of its walltime."),
         ("SLM04", "Job 7 was lost: it used more than its memory."),
@@ -34,7 +34,7 @@ def test_the_gravest_finding_comes_first_and_then_the_dearest(made, event):
     stalled = {"since": 1.0, "seconds": 40.0, "waiting": 5, "workers": [], "n_workers": 0}
     record = made(
         event=[
-            event("job", "3 jobs are pending"),
+            event("job", "3 jobs pending"),
             event("stalled", time=41.0, **stalled),
             event("job", "Job 7: it ran out of its walltime"),
         ]
@@ -43,7 +43,7 @@ def test_the_gravest_finding_comes_first_and_then_the_dearest(made, event):
 
 
 def test_a_rule_that_stumbles_does_not_hide_what_the_others_see(made, event):
-    record = made(event=[event("stalled"), event("job", "3 jobs are pending")])
+    record = made(event=[event("stalled"), event("job", "3 jobs pending")])
     with pytest.warns(UserWarning, match="WRK04"):
         assert [finding.code for finding in diagnose(record)] == ["SLM01"]
 

@@ -81,6 +81,11 @@ def map_through(gate, cluster):
     return barrow.map(gate.make_function(), np.zeros((8, 4)), cluster=cluster, quiet=True)
 
 
+def find_codes(folder):
+    """Return what the doctor finds, and how grave it is."""
+    return {finding.code: finding.severity for finding in barrow.diagnose(folder)}
+
+
 # What there is
 
 
@@ -103,10 +108,14 @@ def test_a_partition_that_does_not_exist_is_refused_with_those_there_are(slurm):
         barrow.cluster("slurm", partition="4GB")
 
 
-def test_a_job_that_is_rejected_is_one_error_with_the_words_of_slurm(slurm):
-    with pytest.raises(ClusterError, match=r"rejected the job: .*can not be satisfied"):
+def test_a_job_that_is_rejected_is_one_error_with_the_words_of_slurm(slurm, tmp_path):
+    with (
+        pytest.raises(ClusterError, match=r"rejected the job: .*can not be satisfied"),
+        barrow.watch(tmp_path / "run"),
+    ):
         barrow.cluster("slurm", sbatch=["--mem=999999M"], **SIZES)
     assert slurm.list_jobs() == []
+    assert find_codes(tmp_path / "run") == {"SLM02": "failure"}
 
 
 # Working
@@ -222,14 +231,16 @@ def test_a_module_that_the_jobs_do_not_have_is_reported(slurm, tmp_path, monkeyp
 
 def test_jobs_that_wait_for_room_are_waited_for(slurm, tmp_path, capfd):
     filler = slurm.fill("8GB", 8192, tmp_path)
-    thread, answers = run_aside(
-        lambda: barrow.cluster("slurm", partition="8GB", jobs=1, **{**SIZES, "quiet": False})
-    )
-    assert slurm.wait_until(lambda: "1 job pending: Resources" in capfd.readouterr().err)
-    slurm.cancel(filler)
-    thread.join(60)
-    (cluster,) = answers
-    cluster.close()
+    with barrow.watch(tmp_path / "run"):
+        thread, answers = run_aside(
+            lambda: barrow.cluster("slurm", partition="8GB", jobs=1, **{**SIZES, "quiet": False})
+        )
+        assert slurm.wait_until(lambda: "1 job pending: Resources" in capfd.readouterr().err)
+        assert slurm.wait_until(lambda: "SLM01" in find_codes(tmp_path / "run"))
+        slurm.cancel(filler)
+        thread.join(60)
+        (cluster,) = answers
+        cluster.close()
 
 
 def test_waiting_in_vain_ends_with_what_the_queue_said(slurm, tmp_path):
@@ -283,13 +294,18 @@ def test_when_too_many_jobs_are_lost_the_run_ends_with_one_error(slurm, gate, mo
         assert "it was cancelled" in str(answers[0])
 
 
-def test_a_job_that_takes_too_much_memory_is_explained(slurm):
-    with barrow.cluster("slurm", jobs=1, **SIZES) as cluster, cluster.hosting("filled"):
+def test_a_job_that_takes_too_much_memory_is_explained(slurm, tmp_path):
+    with (
+        barrow.watch(tmp_path / "run"),
+        barrow.cluster("slurm", jobs=1, **SIZES) as cluster,
+        cluster.hosting("filled"),
+    ):
         task = cluster.client.submit(bytearray_filled, 1500 * 10**6, key=("filled", 0))
         wait(task, timeout=60)
         assert slurm.wait_until(lambda: cluster.losses)
     assert "it used more than its memory of 858 MiB" in cluster.losses[0]
     assert "memory=" in cluster.losses[0]
+    assert find_codes(tmp_path / "run")["SLM04"] == "warning"
 
 
 def bytearray_filled(size):
@@ -314,6 +330,23 @@ def test_a_job_whose_time_is_nearly_over_finishes_its_task_and_is_replaced(slurm
         assert gate.n_begun() == 1
         assert slurm.wait_until(lambda: first not in slurm.list_jobs("running"))
         assert cluster.losses == []
+
+
+def test_a_job_whose_time_ends_before_its_task_is_in_the_record_of_the_run(slurm, gate, tmp_path):
+    margins = iter([2.0])  # for the worker, which has no time to finish its task
+    patch = pytest.MonkeyPatch()
+    patch.setattr(job_pool, "choose_margin", lambda _: next(margins, 57.0))
+    with barrow.cluster("slurm", jobs=1, walltime=60, **SIZES) as cluster:
+        plan = barrow.plan(gate.make_function(), np.zeros((8, 4)), quiet=True, cluster=cluster)
+        folder = tmp_path / "run"
+        thread, answers = run_aside(lambda: barrow.run(plan, cluster=cluster, folder=folder))
+        assert slurm.wait_until(lambda: cluster.losses)
+        patch.undo()
+        gate.open()
+        thread.join(60)
+        assert np.array_equal(answers[0].result[:], np.ones((8, 4)))
+    (found,) = [finding for finding in answers[0].findings if finding.code == "SLM03"]
+    assert found.claim.startswith("Job ")
 
 
 # Endings

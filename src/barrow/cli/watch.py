@@ -5,6 +5,7 @@ import shutil
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,9 +26,11 @@ def command(folder: str | None, python: str | None, program: tuple[str, ...]) ->
     """Run a Dask program as it is and record what happens.
 
     PROGRAM is a Python script and its arguments, or -m, a module and its arguments. Its output
-    and its exit status are its own; what is said at the end goes to standard error.
+    and its exit status are its own; what cannot wait and what is said at the end goes to standard
+    error.
     """
     from barrow.explaining import write_safely
+    from barrow.observing import attend
     from barrow.recording.watching import Watched, summarise, watch_command
 
     if not program or program == ("-m",):
@@ -40,7 +43,8 @@ def command(folder: str | None, python: str | None, program: tuple[str, ...]) ->
     interpreter = sys.executable if python is None else shutil.which(python)
     if interpreter is None:
         raise click.UsageError(f"There is no program {python!r} that could be run.")
-    code = watch_command(program, folder, write_safely, python=interpreter)
+    doctor = partial(attend, Path(folder))
+    code = watch_command(program, folder, write_safely, python=interpreter, attend=doctor)
     click.echo(summarise(Watched(Path(folder))), err=True)
     if code < 0:
         # Whoever started us sees the signal that the program saw.

@@ -5,13 +5,17 @@ import time
 import warnings
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from barrow.diagnosing.diagnose import diagnose
-from barrow.diagnosing.facts import Tables
 from barrow.model.finding import Finding
+
+if TYPE_CHECKING:
+    from barrow.diagnosing.facts import Tables
 
 URGENT = ("MEM04", "WRK04", "WRK07", "MEM02")
 """Rules that make sense before the end: stuck or slow, nobody there, killed."""
+SIGNS = frozenset({"stalled", "long", "lost", "memory"})
+"""Events without which none of them finds anything."""
 LOOK_SECONDS = 5.0
 SHARE = 0.02
 """Of one core that looking may take; a large record is looked at less often."""
@@ -32,7 +36,7 @@ class Live:
 
     def __init__(
         self,
-        read: Callable[[], Tables],
+        read: Callable[[], "Tables"],
         tell: Callable[[Finding], None],
         *,
         on_look: Callable[[], None] | None = None,
@@ -43,6 +47,7 @@ class Live:
         self._on_look = on_look or (lambda: None)
         self._look_seconds = look_seconds
         self._told: set[tuple[str, str]] = set()
+        self._n_signs = 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="barrow-doctor", daemon=True)
 
@@ -74,7 +79,15 @@ class Live:
     def look(self) -> None:
         """Look once."""
         self._on_look()
-        for finding in diagnose(self._read(), URGENT):
+        record = self._read()
+        n_signs = sum(kind in SIGNS for kind in record.columns("event")["kind"])
+        if n_signs == self._n_signs:
+            return
+        self._n_signs = n_signs
+        # Only now: it loads pandas, into a process that may belong to somebody else.
+        from barrow.diagnosing.diagnose import diagnose
+
+        for finding in diagnose(record, URGENT):
             if (finding.code, finding.severity) not in self._told:
                 self._told.add((finding.code, finding.severity))
                 self._tell(finding)

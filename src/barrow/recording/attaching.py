@@ -9,6 +9,8 @@ import os
 from typing import Any
 
 from barrow.recording import (
+    attempts,
+    graphs,
     inside,
     layers,
     live_page,
@@ -23,7 +25,10 @@ from barrow.recording.sending import NAME
 from barrow.recording.spans import current_span, layers_since
 from barrow.recording.worker_watch import NannyWatch, WorkerWatch
 
-TRAVELLING = (inside, layers, live_page, scheduler_watch, sending, standing, worker_watch)
+TRAVELLING = (
+    *(attempts, graphs, inside, layers, live_page),
+    *(scheduler_watch, sending, standing, worker_watch),
+)
 """Modules that are sent to other processes, where barrow may not be installed."""
 
 _here: dict[str, SchedulerWatch] = {}

@@ -14,7 +14,9 @@ from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from barrow.recording.layers import Layers
+from barrow.model.site import JOB_TOPIC
+from barrow.recording.attempts import Attempts
+from barrow.recording.graphs import Labels, weigh
 from barrow.recording.live_page import hide_page, read_command, show_page
 from barrow.recording.sending import (
     LONGEST_KEY,
@@ -32,11 +34,6 @@ SPAN_OPERATION = "barrow-span"
 BEAT_SECONDS = 0.5
 INSIDE_SECONDS = 2.0
 """How often what workers see of themselves is written down anew."""
-MOST_WEIGHED = 100
-"""Tasks of a graph whose size is looked at; the others are taken to be like them."""
-MOST_DEPENDENCIES = 200
-"""Inputs of one task that are looked at for the bytes it has to fetch."""
-_ALIVE = ("processing", "queued", "no-worker")
 
 
 class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
@@ -64,14 +61,9 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self.scheduler = scheduler
         self.sender = self._open_sender()
         self._host = socket.gethostname()
-        self._ready: dict[Any, float] = {}
-        self._assigned: dict[Any, tuple[float, str, int | None]] = {}
-        self._failures: dict[Any, int] = {}
-        self._lost: dict[Any, str] = {}
         self._workers: dict[str, str] = {}
-        self._spans: dict[str, int | None] = {}
-        self._layers = Layers()
-        self._labels: dict[Any, int] = {}
+        self._labels = Labels()
+        self._attempts = Attempts(scheduler, self.sender, self._workers, self._labels)
         self._closing: set[str] = set()
         self._activity: Any = None
         self._inside: dict[str, Any] = {}
@@ -92,8 +84,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def _show_page(self) -> None:
         command = read_command(self._place)
-        if command is not None:
-            show_page(self.scheduler, command)
+        self._has_page = command is None or show_page(self.scheduler, command) is not None
 
     async def start(self, scheduler: Any) -> None:
         """Begin to watch, on a scheduler that was sent this plugin."""
@@ -111,123 +102,20 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def take_span(self, client: str, span: int | None, layers: Mapping[str, int]) -> None:
         """Take in to which spans the graph belongs that this client sends next."""
-        self._spans[client] = span
-        self._layers.add(layers)
+        self._labels.expect(client, span, layers)
 
     @guarded
-    def update_graph(
-        self,
-        scheduler: Any,
-        *,
-        client: str = "",
-        tasks: Any = (),
-        **_: Any,
-    ) -> None:
+    def update_graph(self, scheduler: Any, *, client: str = "", tasks: Any = (), **_: Any) -> None:
         """Label the tasks of a graph with their spans, and weigh it."""
-        self._weight = _weigh(scheduler, tasks)
-        span, layers, labels = self._spans.pop(client, None), self._layers, self._labels
-        if span is None and not layers:
-            return
-        for key in tasks:
-            group = key[0] if isinstance(key, tuple) and key else key
-            if group not in labels:
-                found = layers.find(group) if layers and isinstance(group, str) else None
-                label = span if found is None else found
-                if label is not None:
-                    labels[group] = label
+        self._weight = weigh(scheduler, tasks)
+        self._labels.add(client, tasks)
 
     @guarded
     def transition(
         self, key: Any, start: str, finish: str, *_: Any, stimulus_id: str = "", **kwargs: Any
     ) -> None:
         """Note when a task becomes ready, is handed out, and ends."""
-        if start == "processing":
-            if finish == "memory":
-                self._note_task(key, "done", None, **kwargs)
-            elif finish == "erred":
-                text = kwargs.pop("exception_text", None)
-                self._note_task(key, "lost" if text is None else "failed", text, **kwargs)
-            else:
-                self._note_end(key, finish, stimulus_id)
-        if finish in _ALIVE:
-            now = time.time()
-            self._ready.setdefault(key, now)
-            if finish == "processing":
-                ts = self.scheduler.tasks[key]
-                worker = ts.processing_on
-                if worker is not None:
-                    self._assigned[key] = (now, worker.address, _count_missing(ts, worker))
-        elif finish == "forgotten":
-            self._failures.pop(key, None)
-            if not isinstance(key, tuple):
-                self._labels.pop(key, None)
-
-    def _note_task(
-        self,
-        key: Any,
-        outcome: str,
-        error: str | None,
-        *,
-        worker: str | None = None,
-        startstops: Any = (),
-        thread: int | None = None,
-        nbytes: int | None = None,
-        **_: Any,
-    ) -> None:
-        now = time.time()
-        assigned, address, missing = self._assigned.pop(key, (now, worker or "", None))
-        ready = self._ready.pop(key, None)
-        spent = {"compute": 0.0, "transfer": 0.0, "disk-read": 0.0}
-        began, ended = None, None
-        for part in startstops or ():
-            action, first, last = part["action"], part["start"], part["stop"]
-            spent[action] = spent.get(action, 0.0) + last - first
-            began = first if began is None else min(began, first)
-            if action == "compute" or ended is None:
-                ended = last
-        attempt = self._failures.get(key, 0) + 1
-        if error is None and outcome == "lost":
-            error = f"{attempt} workers died that it was given to: Dask tries it no more."
-        if outcome != "done":
-            self._failures[key] = attempt
-        ts = self.scheduler.tasks.get(key)
-        self.sender.put(
-            "dask_task",
-            None,
-            clean(str(ts.prefix.name) if ts is not None else "", LONGEST_KEY),
-            name_key(key),
-            self._find_label(key),
-            self._workers.get(worker or address),
-            thread,
-            ready,
-            assigned if began is None else began,
-            now if ended is None else ended,
-            spent["compute"],
-            spent["transfer"],
-            spent["disk-read"],
-            None,
-            missing if spent["transfer"] else 0,
-            nbytes,
-            None,
-            attempt,
-            outcome,
-            None if error is None else clean(error),
-        )
-
-    def _note_end(self, key: Any, finish: str, stimulus_id: str) -> None:
-        """Note a task that was handed out and did not come back."""
-        address = self._lost.pop(key, None)
-        if address is not None:
-            self._note_task(key, "lost", "Its worker left before it was done.", worker=address)
-        elif finish == "waiting" or "task-erred" in stimulus_id:
-            self._note_task(key, "failed", "It raised, and was tried again.")
-        else:
-            self._note_task(key, "cancelled", None)
-
-    def _find_label(self, key: Any) -> int | None:
-        if not self._labels:
-            return None
-        return self._labels.get(key[0] if isinstance(key, tuple) and key else key)
+        self._attempts.move(key, start, finish, stimulus_id, kwargs)
 
     @guarded
     def add_worker(self, scheduler: Any, worker: str) -> None:
@@ -252,7 +140,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:  # noqa: ARG002
         """Forget what a worker had in hand."""
-        self._lost = {key: at for key, at in self._lost.items() if at != worker}
+        self._attempts.forget_worker(worker)
 
     @guarded
     def log_event(self, topic: str, msg: Any) -> None:
@@ -278,6 +166,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             process = f"{self._host}/{os.getpid()}"
             self._note("graph", "A graph arrived.", process, **metrics, **self._weight)
             self._weight = {}
+        elif topic == JOB_TOPIC:
+            self._note("job", str(msg), f"{self._host}/{os.getpid()}")
         elif action in ("worker-ttl-timed-out", "no-workers-timeout-exceeded"):
             self._note(action, f"Dask said {action}.", clean(str(topic)))
 
@@ -287,7 +177,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         expected = bool(msg.get("expected")) or is_ending
         self._closing.discard(worker)
         processing, computed = msg.get("processing-tasks", ()), msg.get("lost-computed-tasks", ())
-        self._lost.update(dict.fromkeys(processing, worker))
+        self._attempts.lose(worker, processing)
         reason = "closed" if expected else "lost"
         self.sender.put("left", worker, time.time(), reason, False)
         text = f"Worker {worker} {'left' if expected else 'was lost'}."
@@ -306,6 +196,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         if self.scheduler.plugins.get(NAME) is not self:
             self._beat.stop()  # somebody took this plugin out
             return
+        if not self._has_page:
+            self._show_page()
         for address, state in list(self.scheduler.workers.items()):
             metrics = state.metrics
             if "memory" not in metrics:
@@ -378,36 +270,6 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             scheduler.loop.add_callback(scheduler.log_event, topic, rows)
 
         return Sender(self._place, emit)
-
-
-def _count_missing(ts: Any, worker: Any) -> int | None:
-    """Return the bytes that a worker must fetch for a task, and not for another one already."""
-    dependencies = ts.dependencies
-    if not dependencies:
-        return 0
-    if len(dependencies) > MOST_DEPENDENCIES:
-        return None
-    needed = worker.needs_what
-    missing = [dts for dts in dependencies if needed.get(dts) == 1]
-    return int(sum(dts.get_nbytes() for dts in missing))
-
-
-def _weigh(scheduler: Any, tasks: Any) -> dict[str, Any]:
-    """Return how many bytes a graph carries, and the step that carries most."""
-    from dask.sizeof import sizeof
-
-    keys = list(tasks)
-    some = keys[:: max(1, len(keys) // MOST_WEIGHED)]
-    sizes: dict[str, int] = {}
-    for key in some:
-        if (ts := scheduler.tasks.get(key)) is not None and ts.run_spec is not None:
-            step = str(ts.prefix.name)
-            sizes[step] = sizes.get(step, 0) + int(sizeof(ts.run_spec))
-    if not sizes:
-        return {}
-    heaviest = max(sizes, key=lambda step: sizes[step])
-    total = sum(sizes.values()) * len(keys) // len(some)
-    return {"bytes": total, "heaviest": clean(heaviest, LONGEST_KEY)}
 
 
 def _sum_activity(metrics: Mapping[Any, float]) -> dict[str, float]:

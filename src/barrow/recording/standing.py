@@ -43,7 +43,12 @@ class Standing:
         states = [_describe(worker) for worker in list(scheduler.workers.values())]
         if waiting and not any(state["executing"] for state in states):
             text = f"{waiting} tasks wait, and none of {len(states)} workers computes."
-            details = {"waiting": waiting, "workers": states[:MOST_NAMED], "n_workers": len(states)}
+            details = {
+                "waiting": waiting,
+                "unrunnable": len(scheduler.unrunnable),
+                "workers": states[:MOST_NAMED],
+                "n_workers": len(states),
+            }
             yield "stalled", ("stalled", text, details)
         for worker in list(scheduler.workers.values()):
             for ts, seconds in list(worker.executing.items())[:MOST_NAMED]:

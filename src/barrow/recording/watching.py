@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike
@@ -25,7 +25,7 @@ from barrow.recording.going import announced
 from barrow.recording.reading import Record
 from barrow.recording.recorder import SOCKET_NAME, Recorder, open_listener
 from barrow.recording.rendering import tell_command, write_command
-from barrow.recording.sending import SEND_SECONDS
+from barrow.recording.sending import SEND_SECONDS, Sender, clean
 from barrow.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class Watch:
         _for_live_clients("watch_client", watched)
         return Watched(self._folder)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object
+    ) -> None:
         watched = joining.current()
         if watched is None:
             return
@@ -97,6 +99,7 @@ class Watch:
         status = "done"
         if kind is not None:
             status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            watched.sender.put("fact", "error", clean(f"{kind.__name__}: {error}"))
         watched.sender.put("done", {"status": status, "ended": time.time()})
         watched.sender.close()
         try:
@@ -114,6 +117,7 @@ def watch_command(
     on_end: Callable[[Path], None] | None = None,
     *,
     python: str = sys.executable,
+    attend: Callable[[Sender], AbstractContextManager[object]] = nullcontext,
 ) -> int:
     """Run a Python program in a process of its own, watch it, and return its exit status.
 
@@ -125,6 +129,8 @@ def watch_command(
         Called with the folder when all is written.
     python
         The interpreter to run it; barrow need not be installed there.
+    attend
+        Called with what takes rows for the record; goes on beside the program, in this process.
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
@@ -146,7 +152,7 @@ def watch_command(
         )
         recorder = Recorder(root, listener, program.pid)
         recorder.describe(describe_program(arguments))
-        with announced(root / "record.sqlite"):
+        with announced(root / "record.sqlite"), attend(Sender(place)):
             recorder.run(lambda: _is_over(program))
         code = program.wait()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -89,6 +89,11 @@ class Cluster:
         """Why jobs were lost, a text for each, in order."""
         return list(getattr(self._manager, "losses", ()))
 
+    def take_news(self) -> list[str]:
+        """Return what happened to jobs since this was asked last."""
+        news = getattr(self._manager, "news", None)
+        return [news.popleft() for _ in range(len(news))] if news else []
+
     @property
     def dashboard_link(self) -> str | None:
         """Address of Dask's dashboard, or none."""

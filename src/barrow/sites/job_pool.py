@@ -21,7 +21,7 @@ from distributed.core import Status
 from distributed.deploy.cluster import Cluster as DaskCluster
 
 from barrow.errors import ClusterError
-from barrow.model.site import Offer
+from barrow.model.site import JOB_TOPIC, Offer
 from barrow.sites.hosted import HostedCluster
 from barrow.sites.jobs import JobRequest, explain_end, read_log, write_script
 from barrow.sites.security import Credentials
@@ -40,6 +40,9 @@ LINGER_SECONDS = 15.0
 CLOSE_SECONDS = 8.0
 USUAL_START_SECONDS = 10.0
 """Until a job has a worker, as long as none has come."""
+WAITING_SECONDS = 2.0
+"""A job that is pending for less is not worth a word in a record."""
+MOST_NEWS = 1000
 DEATH_SECONDS = 30.0
 """A worker that does not find its scheduler for so long ends its job."""
 
@@ -118,6 +121,8 @@ class JobPool(HostedCluster):
         self.failures = []
         self.losses: list[str] = []
         """Why jobs were lost, a text for each."""
+        self.news: deque[str] = deque(maxlen=MOST_NEWS)
+        """What happened to jobs, until somebody takes it."""
         self.wanted = jobs
         self.is_quiet = is_quiet
         self._request = request
@@ -138,6 +143,7 @@ class JobPool(HostedCluster):
         self._starts: deque[float] = deque(maxlen=9)
         self._count = self._n_lost = self._n_failed = self._n_handed_over = 0
         self._alone_since: float | None = None
+        self._queue_said = ""
         super().__init__(
             host=host,
             scratch=str(request.folder),
@@ -227,7 +233,27 @@ class JobPool(HostedCluster):
                     await self._hand_over(job)
             await self._cancel_lingering()
             await self._correct_number()
+            self._tell_of_waiting()
         self._fail_tasks_that_wait()
+
+    def _tell(self, text: str) -> None:
+        """Let the record of whatever runs here know of something."""
+        self.news.append(text)
+        scheduler: Any = self.scheduler
+        scheduler.log_event(JOB_TOPIC, text)
+
+    def _tell_of_waiting(self) -> None:
+        """Tell once of jobs that the queue keeps waiting, for each reason it gives."""
+        now = time.monotonic()
+        waiting = [
+            JobState(job.state, job.reason)
+            for job in self._jobs.values()
+            if job.state == "PENDING" and now - job.asked_seconds > WAITING_SECONDS
+        ]
+        said = describe_queue(waiting)
+        if said and said != self._queue_said:
+            self._tell(f"The queue says: {said}.")
+        self._queue_said = said
 
     async def _note_end(self, job: Job) -> None:
         del self._jobs[job.id]
@@ -237,6 +263,7 @@ class JobPool(HostedCluster):
         log = read_log(self._request.log_path(job.id))
         memory_bytes = self._request.memory_bytes
         self.losses.append(explain_end(job.id, ended, log, memory_bytes=memory_bytes))
+        self._tell(self.losses[-1])
         self._n_lost += 1
         self._n_failed = 0 if job.has_come else self._n_failed + 1
         if self._n_failed >= max(3, self.wanted) or self._n_lost > count_most_lost(self.wanted):
@@ -296,6 +323,7 @@ class JobPool(HostedCluster):
         if not self.failures:
             last = self.losses[-1:]
             self.failures.append("\n".join([f"{what} No more jobs are asked for.", *last]))
+            self._tell(self.failures[-1])
 
     def _fail_tasks_that_wait(self) -> None:
         """End the waiting of tasks for which no worker will come, or has not come for long."""

@@ -62,8 +62,8 @@ def retried_in_silence(facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "MEM03",
         "warning",
-        f"{format_count(len(died), 'worker')} died, and Dask did their work again without a word: "
-        f"{format_count(len(again) + redone, 'task')}{what}.",
+        f"{format_count(len(died), 'worker')} died, and Dask did again without a word what was "
+        f"lost: {format_count(len(again) + redone, 'task')}{what}.",
         (
             f"tasks in hand when a worker died: {len(again)}; results that were lost: {redone}",
             f"computed in vain: {format_seconds(seconds)}",

@@ -6,6 +6,7 @@ import numpy as np
 
 from barrow.diagnosing.facts import Facts
 from barrow.diagnosing.quiet import Quiet, find_quiet
+from barrow.diagnosing.rules.deaths import paused_for_ever
 from barrow.model.finding import Finding
 from barrow.units import format_bytes
 
@@ -80,7 +81,8 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
         more = float(quiet.unmanaged_bytes[-1]) - least
         if more > max(KEPT_BYTES, KEPT_SHARE * limit):
             kept.append((more, quiet, limit))
-    if not kept or next(leak(facts), None) is not None:
+    # A leak, or a worker that stands still for it, is the graver name for the same memory.
+    if not kept or any(next(rule(facts), None) for rule in (leak, paused_for_ever)):
         return
     more, quiet, limit = max(kept, key=lambda one: one[0])
     free = float(facts.inside.get(quiet.process, {}).get("malloc_free", 0))

@@ -48,8 +48,8 @@ def spilling(facts: Facts) -> Iterator[Finding]:
 
 def overcommitted(facts: Facts) -> Iterator[Finding]:
     """MEM07: the limits of all workers together are more than the machine has."""
-    host = (facts.run.get("machine") or {}).get("host")
-    own = facts.workers[(facts.workers["host"] == host) & (facts.workers["kind"] == "worker")]
+    is_here = facts.workers["host"] == facts.run.get("host")
+    own = facts.workers[is_here & (facts.workers["kind"] == "worker")]
     # Workers that came one after another do not hold their memory at the same time.
     limits = own["limit_bytes"].fillna(0)
     left = own["left"].fillna(facts.last)

@@ -7,24 +7,20 @@ from barrow.diagnosing.facts import Facts
 from barrow.model.finding import Finding, Severity
 from barrow.units import format_count
 
-
-def _said(facts: Facts) -> list[str]:
-    events = facts.happened("job", "waiting", "lost", "failed")["message"]
-    return [str(text) for text in events] + [str(text) for text in facts.log_messages]
-
-
-def _find(facts: Facts, pattern: str) -> list[str]:
-    return [text for text in _said(facts) if re.search(pattern, text)]
+PENDING = r"\bPENDING\b|jobs? pending"
+REJECTED = r"SLURM rejected|sbatch: error|Batch job submission failed"
+OUT_OF_TIME = r"ran out of its walltime|its walltime was over|DUE TO TIME LIMIT|\bTIMEOUT\b"
+OUT_OF_MEMORY = r"used more than its memory|OUT_OF_MEMORY|oom[-_]kill|Exceeded job memory limit"
 
 
 def pending(facts: Facts) -> Iterator[Finding]:
     """SLM01: jobs wait in the queue."""
-    if found := _find(facts, r"\bPENDING\b|jobs? (is|are) pending|waits? in the queue"):
+    if found := _find(facts, PENDING):
         yield _tell(
             facts,
             "SLM01",
             "note",
-            f"{format_count(len(found), 'time')} jobs waited in the queue of SLURM.",
+            "Jobs waited in the queue of SLURM before they could begin.",
             found,
             "Ask for less (fewer cores, less memory, a shorter walltime=) or for another "
             "partition=; sinfo and squeue --start say when there is room.",
@@ -33,7 +29,7 @@ def pending(facts: Facts) -> Iterator[Finding]:
 
 def rejected(facts: Facts) -> Iterator[Finding]:
     """SLM02: SLURM does not take a job."""
-    if found := _find(facts, r"SLURM rejected|sbatch: error|Batch job submission failed"):
+    if found := _find(facts, REJECTED):
         yield _tell(
             facts,
             "SLM02",
@@ -46,12 +42,12 @@ def rejected(facts: Facts) -> Iterator[Finding]:
 
 def out_of_time(facts: Facts) -> Iterator[Finding]:
     """SLM03: a job was ended because its time was over."""
-    if found := _find(facts, r"ran out of its walltime|DUE TO TIME LIMIT|\bTIMEOUT\b"):
+    if found := _find(facts, OUT_OF_TIME):
         yield _tell(
             facts,
             "SLM03",
             "warning",
-            f"{format_count(len(found), 'job')} of SLURM ran out of time.",
+            f"{_name_jobs(found)} ran out of walltime.",
             found,
             "Ask for a longer walltime=; barrow takes up what was left.",
         )
@@ -59,16 +55,30 @@ def out_of_time(facts: Facts) -> Iterator[Finding]:
 
 def out_of_memory(facts: Facts) -> Iterator[Finding]:
     """SLM04: SLURM killed a job for its memory."""
-    pattern = r"used more than its memory|OUT_OF_MEMORY|oom[-_]kill|Exceeded job memory limit"
-    if found := _find(facts, pattern):
+    if found := _find(facts, OUT_OF_MEMORY):
         yield _tell(
             facts,
             "SLM04",
             "warning",
-            f"SLURM killed {format_count(len(found), 'job')} for want of memory.",
+            f"{_name_jobs(found)} used more than its memory, and SLURM ended it.",
             found,
             "Ask for more memory for each job (memory=), or let chunks be smaller.",
         )
+
+
+def _find(facts: Facts, pattern: str) -> list[str]:
+    events = facts.happened("job", "waiting", "lost", "failed")["message"]
+    said = [*map(str, events), *facts.log_messages, str(facts.run.get("error") or "")]
+    return [text for text in said if re.search(pattern, text)]
+
+
+def _name_jobs(found: list[str]) -> str:
+    """Return which jobs are spoken of; what is said twice of a job is said of one."""
+    numbers = list(dict.fromkeys(re.findall(r"\b[Jj]ob (\d+)", "\n".join(found))))
+    if not numbers:
+        return "A job"
+    others = f" and {format_count(len(numbers) - 1, 'other')}" if len(numbers) > 1 else ""
+    return f"Job {numbers[0]}{others}"
 
 
 def _tell(

@@ -125,7 +125,9 @@ def never_came(facts: Facts) -> Iterator[Finding]:
     """WRK04: tasks waited, and no worker came that could do them."""
     for details in reversed(list(facts.happened("stalled")["details"])):
         can_work = [worker for worker in details["workers"] if worker["status"] == "running"]
-        if details["seconds"] < NOBODY_SECONDS or (details["n_workers"] and not can_work):
+        # Workers that could take the tasks and have not begun are only slow: they import.
+        is_barred = bool(can_work and details.get("unrunnable"))
+        if details["seconds"] < NOBODY_SECONDS or (details["n_workers"] and not is_barred):
             continue
         until = details["since"] + details["seconds"]
         went_on = bool((facts.tasks["ended"] > until).any())
