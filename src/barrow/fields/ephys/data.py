@@ -14,8 +14,9 @@ from barrow.errors import InputError
 from barrow.fields.ephys.averages import Total
 from barrow.fields.ephys.selecting import cut_latency, find_window, pick
 from barrow.fields.ephys.settings import StructDict, plain
-from barrow.fields.ephys.stored import LazyArray, cut_trials, open_array
+from barrow.fields.ephys.stored import cut_trials, open_array
 from barrow.model.source import Source
+from barrow.sources.lazy import LazyArray
 
 Values = np.ndarray | LazyArray
 
