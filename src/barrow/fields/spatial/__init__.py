@@ -1,10 +1,14 @@
 """Spatial images: functions and segmentations over slides that are larger than memory.
 
 ``map_raster`` takes the arguments of SpatialData's and runs in bounded memory; ``segment``
-joins the objects that borders of blocks cut.
+joins the objects that borders of tiles cut.
 """
 
 from barrow.fields.spatial.mapping import map_raster
+from barrow.fields.spatial.measuring import regionprops
 from barrow.fields.spatial.scales import pyramid
+from barrow.fields.spatial.segmenting import Segmentation, segment
+from barrow.fields.spatial.statistics import stats
+from barrow.fields.spatial.watershed import Watershed
 
-__all__ = ["map_raster", "pyramid"]
+__all__ = ["Segmentation", "Watershed", "map_raster", "pyramid", "regionprops", "segment", "stats"]

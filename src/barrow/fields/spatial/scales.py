@@ -16,7 +16,6 @@ from barrow.fields.spatial.means import Means, keep
 from barrow.fields.spatial.ome import Described, write_group
 from barrow.fields.spatial.raster import Raster, is_labels, open_raster
 from barrow.fields.spatial.readers import How, coarser
-from barrow.model.step import Step
 
 # The coarsest scale fits a screen.
 SMALLEST = 1024
@@ -64,7 +63,7 @@ def pyramid(
             levels += 1
     means = Means(memory=memory, cluster=cluster, quiet=quiet)
     source = replace(raster.source, labels=None)
-    means.map(Step(keep, name="scale 0"), source, chunks={}, to=_place(to, 0))
+    means.map(keep, source, name="scale 0", to=_place(to, 0))
     return finish_group(raster, to, [dict.fromkeys(space, factor)] * (levels - 1), means)
 
 
@@ -85,7 +84,7 @@ def finish_group(
         source = coarser(stored[-1], dict(step), how)
         if 0 in source.shape:
             break
-        means.map(Step(keep, name=f"scale {number}"), source, chunks={}, to=_place(to, number))
+        means.map(keep, source, name=f"scale {number}", to=_place(to, number))
         stored.append(api.open(path / str(number), dims=dims))
         total.append({d: total[-1].get(d, 1) * step.get(d, 1) for d in dims})
     base = raster.source
