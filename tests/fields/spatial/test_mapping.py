@@ -279,3 +279,13 @@ def test_a_stored_answer_is_taken_up_again(pixels, tmp_path):
 def test_dimensions_that_are_no_raster_are_one_error():
     with pytest.raises(InputError, match="A raster has y and x"):
         map_raster(barrow.open(np.zeros((4, 5)), dims=("time", "x")), brighten)
+
+
+def test_what_is_written_opens_with_ome_zarr(image, pixels, tmp_path):
+    reader = pytest.importorskip("ome_zarr.reader")
+    io = pytest.importorskip("ome_zarr.io")
+    pyramid(image, tmp_path / "slide.zarr", levels=2, quiet=True)
+    (node,) = reader.Reader(io.parse_url(str(tmp_path / "slide.zarr")))()
+    np.testing.assert_array_equal(node.data[0].compute(), pixels)
+    assert node.data[1].shape == (3, 60, 75)
+    assert node.metadata["channel_names"] == ["dapi", "gfp", "cy5"]

@@ -10,11 +10,12 @@ from barrow.errors import StepError
 from barrow.fields.spatial.chunking import Depth, read_chunks, read_depth
 from barrow.fields.spatial.deferred import Work, as_dask, defer
 from barrow.fields.spatial.dressing import Names, dress
-from barrow.fields.spatial.means import Means
+from barrow.fields.spatial.means import Means, keep
 from barrow.fields.spatial.raster import Raster, is_labels, open_raster, rename
 from barrow.fields.spatial.scales import rebuild
 from barrow.fields.spatial.segmenting import join_labels
 from barrow.fields.spatial.storing import store_raster
+from barrow.fields.spatial.wrapping import wrap
 
 
 def map_raster(
@@ -70,7 +71,7 @@ def map_raster(
         gaps, and one number where a border cuts an object. Labels that the function
         passes on are names already, and are kept.
     border
-        What lies beyond the edge: see :func:`barrow.map`.
+        What lies beyond the edge: see :func:`barrow.map`; or ``"wrap"`` for the other edge.
     to
         Place for the answer, written as OME-Zarr with all its scales.
     memory, cluster, resources, quiet
@@ -98,13 +99,17 @@ def map_raster(
     sizes = read_chunks(chunks, raster.source.dims)
     source = raster.source
     whole = [d for d in source.dims if not blockwise or (d == "c" and "c" not in sizes)]
+    halo = read_depth(depth, source.dims) if blockwise else {}
     step = means.step(
         func,
         whole=whole,
-        halo=read_depth(depth, source.dims) if blockwise else {},
-        border=border,
+        halo=halo if border != "wrap" else {},
+        border=border if border != "wrap" else None,
         kwargs=dict(func_kwargs or {}),
     )
+    if border == "wrap":
+        earlier, source = None, wrap(source, replace(step, halo={}), halo)
+        step = means.step(keep, name=step.name)
     work = (
         Work.begin(source, step, means, sizes)
         if earlier is None

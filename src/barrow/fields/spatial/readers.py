@@ -3,7 +3,9 @@
 Each turns the block that is wanted into the block that is needed. Nothing is kept.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -146,3 +148,18 @@ def coarser(source: Source, factors: dict[str, int], how: How) -> Source:
         read=CoarseReader(source.read, each, how, source.dtype),
         labels=None,
     )
+
+
+def gather(inner: Any, parts: Sequence[Any], ranges: Ranges, dtype: np.dtype) -> np.ndarray:
+    """Read pieces (here, there) of a block and put each into its place."""
+    if all(len(part) == 1 for part in parts):
+        found: np.ndarray = inner(tuple((part[0][2], part[0][3]) for part in parts))
+        return found
+    block = np.empty([stop - start for start, stop in ranges], dtype)
+    for piece in product(*parts):
+        here = tuple(
+            slice(low - start, high - start)
+            for (low, high, _, _), (start, _) in zip(piece, ranges, strict=True)
+        )
+        block[here] = inner(tuple((low, high) for _, _, low, high in piece))
+    return block

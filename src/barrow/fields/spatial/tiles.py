@@ -8,13 +8,11 @@ the others. Integer arithmetic and reading; no function is called here.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
 
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.fields.spatial.readers import ThroughReader
+from barrow.fields.spatial.readers import ThroughReader, gather
 from barrow.model.source import Source
 from barrow.shared import Ranges
 
@@ -166,7 +164,7 @@ class TiledReader(ThroughReader):
             list(self.tiling.pieces(dim, *bounds))
             for dim, bounds in zip(self.dims, ranges, strict=True)
         ]
-        return _gather(self.inner, parts, ranges, self.dtype)
+        return gather(self.inner, parts, ranges, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +180,7 @@ class OwnedReader(ThroughReader):
             list(self.tiling.cores(dim, *bounds))
             for dim, bounds in zip(self.dims, ranges, strict=True)
         ]
-        return _gather(self.inner, parts, ranges, self.dtype)
+        return gather(self.inner, parts, ranges, self.dtype)
 
 
 def lay(source: Source, tiling: Tiling) -> Source:
@@ -198,18 +196,3 @@ def put_together(views: Source, tiling: Tiling) -> Source:
     read = OwnedReader(views.read, tiling, tuple(tiling.axes), views.dtype)
     grain = {dim: max(1, axis.view - 2 * axis.margin) for dim, axis in tiling.axes.items()}
     return replace(views, lengths=tiling.lengths, grain=grain, read=read, labels=None)
-
-
-def _gather(inner: Any, parts: list[Any], ranges: Ranges, dtype: np.dtype) -> np.ndarray:
-    """Read pieces (here, there) of a block and put each into its place."""
-    if all(len(part) == 1 for part in parts):
-        found: np.ndarray = inner(tuple((part[0][2], part[0][3]) for part in parts))
-        return found
-    block = np.empty([stop - start for start, stop in ranges], dtype)
-    for piece in product(*parts):
-        here = tuple(
-            slice(low - start, high - start)
-            for (low, high, _, _), (start, _) in zip(piece, ranges, strict=True)
-        )
-        block[here] = inner(tuple((low, high) for _, _, low, high in piece))
-    return block
