@@ -74,7 +74,7 @@ class Scale:
         shape = (-1,) + (1,) * (block.ndim - 1) if len(self.bounds) > 1 else (1,) * block.ndim
         low, high = (bound.reshape(shape) for bound in self.bounds.T)
         scaled = (block.astype(np.float32) - low) / np.maximum(high - low, np.float32(1e-6))
-        return np.clip(scaled, 0, 1) if self.is_clipped else scaled
+        return np.asarray(np.clip(scaled, 0, 1) if self.is_clipped else scaled)
 
 
 def background(image: Any, size: int = 51, **options: Any) -> Any:
@@ -183,7 +183,7 @@ def _refine(sources: Sequence[Source], shift: np.ndarray, factor: int) -> np.nda
             y2, x2 = y + shift[0], x + shift[1]
             other = sources[1].read(((y2, y2 + side), (x2, x2 + side)))
             power = power + _cross_power(one.astype(float), other.astype(float))
-    return shift + np.array(_peak(power, (side, side), 2 * factor))
+    return np.asarray(shift + np.array(_peak(power, (side, side), 2 * factor)))
 
 
 def _plane(data: Any, channel: Any) -> Source:

@@ -179,8 +179,7 @@ def _segment(
     table["label"] = np.arange(1, len(table) + 1)
     finished = finish_table(table, owned, raster if job.has_table else None)
     if place is not None:
-        lengths = {dim: n for dim, n in source.lengths.items() if dim != "c"}
-        tree = finish_group(raster, place, (), means, names, lengths)
+        tree = finish_group(raster, place, (), means, names, owned.lengths)
         return Segmentation(tree["scale0"]["image"], finished)
     if raster.given == "array":
         return Segmentation(values, finished)

@@ -110,7 +110,8 @@ def drop_small(labels: np.ndarray, least: int) -> np.ndarray:
     """
     is_kept = np.bincount(labels.reshape(-1), minlength=1) >= max(1, least)
     is_kept[0] = False
-    return np.where(is_kept, np.cumsum(is_kept), 0).astype(np.int32)[labels]
+    numbers: np.ndarray = np.where(is_kept, np.cumsum(is_kept), 0).astype(np.int32)
+    return np.asarray(numbers[labels])
 
 
 def _steepest(padded: np.ndarray, pixels: np.ndarray) -> np.ndarray:
