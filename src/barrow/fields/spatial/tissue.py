@@ -5,17 +5,26 @@ without the rest, and is the same whichever part it is made with.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from typing import Literal
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
+from scipy.spatial import cKDTree
 
 from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.identity import identify_text
 
-# Nuclei are set out on squares of so many pixels; each knows its own only.
+# Nuclei are set out on squares of so many pixels; each knows its neighbours only.
 SQUARE = 256
-CHANNELS = ("dapi", "marker")
+# A square is drawn with so many pixels around it, for the blur.
+MARGIN = 4
+# Of the sum of their radii, how near nuclei come.
+TOUCHING = 0.88
+# So many are tried for each that there is room for.
+CROWDED = 2.5
 
 
 @dataclass(frozen=True)
@@ -67,41 +76,64 @@ class Tissue:
         Returns
         -------
         numpy.ndarray
-            For each: y, x, two radii, angle, brightness, marker; and its number.
+            For each: y, x, two radii, angle, brightness, marker, and its number.
         """
-        random = np.random.default_rng([self.seed, row, column])
-        # Dense and sparse parts, as glands and stroma, wider than a square.
-        crowd = 0.55 + 0.45 * np.sin(0.7 * row + 0.3 * self.seed) * np.cos(0.9 * column)
-        low, high = self.radius
-        mean_area = np.pi * ((low + high) / 2) ** 2
-        wanted = int(self.density * crowd * SQUARE**2 / mean_area)
-        tries = random.random((4 * wanted + 4, 7))
-        size = low + (high - low) * tries[:, 2] ** 1.5
-        # Kept away from the rim of the square: nuclei of two squares never meet.
-        rim = high + 1
-        y, x = rim + tries[:, :2].T * (SQUARE - 2 * rim)
-        kept: list[int] = []
-        for number in range(len(tries)):
-            if len(kept) == wanted:
-                break
-            others = np.array(kept, int)
-            apart = np.hypot(y[others] - y[number], x[others] - x[number])
-            # They may touch and dent each other, but not lie on top of each other.
-            if (apart > 0.95 * (size[others] + size[number])).all():
-                kept.append(number)
-        at = np.array(kept, int)
-        flat = 0.75 + 0.25 * tries[at, 3]
-        return np.column_stack(
-            [
-                y[at] + row * SQUARE,
-                x[at] + column * SQUARE,
-                size[at],
-                size[at] * flat,
-                np.pi * tries[at, 4],
-                400 + 600 * tries[at, 5],
-                np.where(tries[at, 6] < 0.3, 800.0, 0.0),
-            ]
-        )
+        return _settle(self, row, column)
+
+
+@lru_cache(maxsize=4096)
+def _settle(tissue: Tissue, row: int, column: int) -> np.ndarray:
+    """Return the nuclei of a square that no stronger one nearby has pushed out.
+
+    Whether a stronger one has been pushed out itself does not matter: so squares around this
+    one are all that is needed.
+    """
+    squares = [
+        _scatter(tissue, row + down, column + right)
+        for down, right in product((0, -1, 1), repeat=2)
+    ]
+    tries = np.concatenate(squares)
+    strength = tries[:, 8]
+    is_kept = np.ones(len(tries), bool)
+    pairs = cKDTree(tries[:, :2]).query_pairs(2 * tissue.radius[1], output_type="ndarray")
+    one, other = pairs.T
+    apart = np.hypot(*(tries[one, :2] - tries[other, :2]).T)
+    # They may touch and dent each other, but not lie on top of each other.
+    meets = apart < TOUCHING * (tries[one, 2] + tries[other, 2])
+    weaker = np.where(strength[one] < strength[other], one, other)[meets]
+    is_kept[weaker] = False
+    own = len(squares[0])
+    return np.asarray(tries[:own][is_kept[:own]][:, :8])
+
+
+@lru_cache(maxsize=4096)
+def _scatter(tissue: Tissue, row: int, column: int) -> np.ndarray:
+    """Return what might become nuclei in a square: as :meth:`Tissue.nuclei`, and a strength."""
+    # Neighbours of neighbours lie before the first square, and a seed takes no negative numbers.
+    random = np.random.default_rng([tissue.seed, row + 2, column + 2])
+    low, high = tissue.radius
+    count = int(CROWDED * tissue.density * SQUARE**2 / (np.pi * ((low + high) / 2) ** 2))
+    across = -(-tissue.width // SQUARE) + 4
+    first = ((row + 2) * across + column + 2) * count + 1
+    tries = random.random((count, 8))
+    y, x = (row + tries[:, 0]) * SQUARE, (column + tries[:, 1]) * SQUARE
+    size = low + (high - low) * tries[:, 2] ** 1.5
+    found = np.column_stack(
+        [
+            y,
+            x,
+            size,
+            size * (0.75 + 0.25 * tries[:, 3]),
+            np.pi * tries[:, 4],
+            400 + 600 * tries[:, 5],
+            np.where(tries[:, 6] < 0.3, 800.0, 0.0),
+            first + np.arange(count),
+            tries[:, 7],
+        ]
+    )
+    # Dense and sparse parts, as glands and stroma.
+    crowd = 0.55 + 0.45 * np.sin(y / 170 + tissue.seed) * np.cos(x / 230)
+    return np.asarray(found[np.random.default_rng([tissue.seed, count]).random(count) < crowd])
 
 
 @dataclass(frozen=True)
@@ -142,40 +174,47 @@ def draw(
     return labels, light
 
 
+def _around(tissue: Tissue, row: int, column: int) -> np.ndarray:
+    """Return the nuclei that reach into a square and its margin."""
+    squares = [
+        tissue.nuclei(row + down, column + right) for down, right in product((-1, 0, 1), repeat=2)
+    ]
+    found = np.concatenate(squares)
+    reach = MARGIN + 1 + found[:, 2]
+    middles = found[:, :2] - np.array([row, column]) * SQUARE
+    is_near = [(middle > -reach) & (middle < SQUARE + reach) for middle in middles.T]
+    return np.asarray(found[is_near[0] & is_near[1]])
+
+
 def _draw_square(
     tissue: Tissue, row: int, column: int, is_truth: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    shape = (SQUARE, SQUARE)
-    nuclei = tissue.nuclei(row, column)
-    labels = np.zeros(shape, np.uint32)
-    nearest = np.full(shape, 1.0)
-    light = np.full((2, *shape), 100.0)
-    across = -(-tissue.width // SQUARE)
-    first = (row * across + column) * SQUARE  # more than a square ever has
-    for number, (y, x, long, wide, angle, bright, marker) in enumerate(nuclei):
-        top, left = int(y - long) - row * SQUARE - 1, int(x - long) - column * SQUARE - 1
-        box = (
-            slice(max(0, top), top + 2 * int(long) + 4),
-            slice(max(0, left), left + 2 * int(long) + 4),
+    side = SQUARE + 2 * MARGIN
+    top, left = row * SQUARE - MARGIN, column * SQUARE - MARGIN
+    labels = np.zeros((side, side), np.uint32)
+    nearest = np.full((side, side), 1.0)
+    light = np.full((2, side, side), 100.0)
+    for y, x, long, wide, angle, bright, marker, number in _around(tissue, row, column):
+        rows, columns = (
+            slice(max(0, int(middle - long) - 1), min(side, int(middle + long) + 2))
+            for middle in (y - top, x - left)
         )
+        box = rows, columns
         grid_y, grid_x = np.ogrid[box]
-        dy, dx = grid_y + row * SQUARE - y, grid_x + column * SQUARE - x
+        dy, dx = grid_y + top - y, grid_x + left - x
         along = np.cos(angle) * dy + np.sin(angle) * dx
         beside = np.cos(angle) * dx - np.sin(angle) * dy
         depth = (along / long) ** 2 + (beside / wide) ** 2
         mine = depth < nearest[box]
         nearest[box][mine] = depth[mine]
-        labels[box][mine] = first + number + 1
-        if not is_truth:
-            shape_of_light = 1.0 - 0.35 * depth
-            for channel, strength in enumerate((bright, marker)):
-                light[channel][box][mine] = 100.0 + strength * shape_of_light[mine]
+        labels[box][mine] = number
+        for channel, strength in enumerate((bright, marker) if not is_truth else ()):
+            light[channel][box][mine] = 100.0 + strength * (1.0 - 0.35 * depth[mine])
+    inside = slice(MARGIN, MARGIN + SQUARE), slice(MARGIN, MARGIN + SQUARE)
     if is_truth:
-        return labels, light
-    from scipy.ndimage import gaussian_filter
-
-    # As a lens blurs: a square at a time, so it does not depend on what else is drawn.
-    light = gaussian_filter(light, (0, 0.8, 0.8))
+        return labels[inside], light
+    # As a lens blurs.
+    light = gaussian_filter(light, (0, 0.8, 0.8))[(slice(None), *inside)]
     random = np.random.default_rng([tissue.seed, row, column, 1])
     light += random.normal(0, tissue.noise, light.shape)
     return labels, np.clip(light, 0, 65535).astype(np.uint16)
