@@ -99,7 +99,7 @@ def coarsen(block: np.ndarray, factors: tuple[int, ...], how: How) -> np.ndarray
     Examples
     --------
     >>> coarsen(np.arange(8).reshape(2, 4), (2, 2), "mean")
-    array([[2, 4]])
+    array([[3, 5]])
     >>> coarsen(np.arange(8).reshape(2, 4), (2, 2), "nearest")
     array([[5, 7]])
     """

@@ -87,7 +87,7 @@ def otsu(counts: np.ndarray, edges: np.ndarray) -> float:
     Examples
     --------
     >>> otsu(np.array([5, 5, 0, 0, 5, 5]), np.arange(7.0))
-    2.0
+    3.0
     """
     centres = (edges[1:] + edges[:-1]) / 2
     below = np.cumsum(counts)[:-1].astype(float)
@@ -99,7 +99,9 @@ def otsu(counts: np.ndarray, edges: np.ndarray) -> float:
     below, above = np.maximum(below, 1), np.maximum(above, 1)
     apart = sums[:-1] / below - (sums[-1] - sums[:-1]) / above
     between = np.where(valid, below * above * apart**2, -1)
-    return float(edges[int(np.argmax(between)) + 1])
+    # Bins that nothing falls into are all as good: the middle of them.
+    best = np.flatnonzero(between == between.max())
+    return float(edges[(best[0] + best[-1]) // 2 + 1])
 
 
 @dataclass(frozen=True)
