@@ -198,8 +198,8 @@ def _label_tiles(
     whole = [dim for dim in source.dims if dim not in ("y", "x")]
     step = means.step(named, whole=whole, border=None)
     like = None
-    chunks = dict(job.chunks)
-    if not chunks:
+    chunks = dict(job.chunks or dict.fromkeys(job.margins, getattr(job.model, "tile", 0)))
+    if not all(chunks.values()):
         halo = {dim: width for dim, width in job.margins.items() if width}
         like = means.plan(replace(step, halo=halo), source, *places)
         chunks = {dim: size for dim, size in like.chunks.items() if dim in ("y", "x")}
@@ -210,11 +210,14 @@ def _label_tiles(
         size = int(np.prod(list(tiling.laid.values()))) * named.dtype.itemsize
         is_held = size <= HELD_BYTES and means.memory is None
         plan = means.plan(step, *laid, like=like, to=None if is_held else folder() / "tiles.zarr")
-        run = api.run(plan.with_chunks(**{d: tiling.views[d] for d in ("y", "x")}))
-        if not run.metrics.get("split"):
-            views = api.open(run.result, dims=tuple(space))
-            return replace(views, labels=None), tiling
-        # Parts of a tile do not see enough around them: smaller tiles do.
+        views = {dim: tiling.views[dim] for dim in ("y", "x")}
+        # Tiles that were asked for are tried in any case.
+        if job.chunks or all(plan.chunks[dim] >= view for dim, view in views.items()):
+            run = api.run(plan.with_chunks(**views))
+            if not run.metrics.get("split"):
+                found = api.open(run.result, dims=tuple(space))
+                return replace(found, labels=None), tiling
+        # They do not fit; and parts of a tile do not see enough around them. Smaller tiles do.
         chunks = {dim: -(-size // 2) for dim, size in chunks.items()}
     raise BudgetError(
         f"'{step.name}' needs more memory than a run may use, even for tiles of {seen}. "
