@@ -12,7 +12,21 @@ import barrow
 from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map", "resume", "watch", "report", "compare", "ephys", "spatial")
+COMMANDS = (
+    "demo",
+    "plan",
+    "map",
+    "resume",
+    "watch",
+    "top",
+    "report",
+    "compare",
+    "diagnose",
+    "doctor",
+    "cluster",
+    "ephys",
+    "spatial",
+)
 
 
 class LazyGroup(click.Group):
