@@ -1,5 +1,6 @@
 """Measure a processor while it works: the first spans are done here, and their answers kept."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -95,9 +96,10 @@ def _next_span(analysis: Analysis, samples: Sequence[Sample]) -> Span | None:
 
 
 def _do(analysis: Analysis, span: Span) -> tuple[Analysis, Sample]:
-    held, mark, began = resident_bytes(), _highest_mark(), time.perf_counter()
+    held, mark = resident_bytes(), _highest_mark()
+    began, cpu = time.perf_counter(), time.process_time()
     tally = analysis.do([span])
-    seconds = time.perf_counter() - began
+    seconds = _own_seconds(time.perf_counter() - began, time.process_time() - cpu)
     after = _highest_mark()
     read = sum(spent.value_bytes for spent in tally.spent)
     # A mark that stands still tells of the past.
@@ -105,6 +107,12 @@ def _do(analysis: Analysis, span: Span) -> tuple[Analysis, Sample]:
     known = {**analysis.known, span: tally}
     found = replace(analysis, known=known, columns=analysis.columns | tally.columns)
     return found, Sample(span, seconds, peak)
+
+
+def _own_seconds(wall: float, cpu: float) -> float:
+    """Return how long something would have taken if others had not used the cores meanwhile."""
+    crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return min(wall, max(cpu, wall / crowd))
 
 
 def _highest_mark() -> int:

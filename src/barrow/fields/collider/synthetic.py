@@ -18,6 +18,7 @@ Format = Literal["ttree", "rntuple", "parquet"]
 
 PEAK_GEV = 91.19
 WIDTH_GEV = 2.5
+PAIR_SHARE = 0.05
 # Events are drawn in blocks of this length, so that clusters do not change them.
 BLOCK = 10_000
 # Further branches of a wide file: collections with so many columns each.
@@ -123,12 +124,12 @@ def _make_block(size: int, seed: int, start: int, wide: bool) -> Columns:
 
 
 def _make_muons(rng: np.random.Generator, size: int) -> Columns:
-    """Return muons: pairs from the resonance in half of the events, single ones elsewhere."""
-    is_pair = rng.random(size) < 0.5
-    counts = np.where(is_pair, 2, rng.poisson(0.8, size))
+    """Return muons: pairs from the resonance in some of the events, any number elsewhere."""
+    is_pair = rng.random(size) < PAIR_SHARE
+    counts = np.where(is_pair, 2, rng.poisson(1.2, size))
     total = int(counts.sum())
     starts = np.cumsum(counts) - counts
-    pt = rng.exponential(15, total) + 3
+    pt = rng.exponential(20, total) + 3
     eta = rng.normal(0, 1.2, total).clip(-2.4, 2.4)
     phi = rng.uniform(-np.pi, np.pi, total)
     charge = rng.choice(np.array([-1, 1], "i4"), total)
