@@ -188,9 +188,8 @@ def main() -> None:
             found["formats"] = compare_formats(paths)
         if options.only in (None, "balance"):
             found["balance"] = balance(paths, folder, share)
-    name = "collider-quick" if options.quick else "collider"
-    if options.only is None:
-        print(write_json(name, {"question": QUESTION, **describe_machine(), "runs": found}))
+    if options.only is None and not options.quick:
+        print(write_json("collider", {"question": QUESTION, **describe_machine(), "runs": found}))
 
 
 if __name__ == "__main__":

@@ -70,6 +70,15 @@ def test_muons_are_vectors(slim):
     assert ak.all(abs(one.delta_phi(other)) <= np.pi + 1e-6)
 
 
+def test_charges_of_muons_are_added_with_them(slim):
+    muons = open_events(slim).Muon
+    pairs = muons[ak.num(muons) == 2]
+    total = pairs[:, 0] + pairs[:, 1]
+    assert ak.array_equal(total.charge, pairs.charge[:, 0] + pairs.charge[:, 1])
+    assert ak.all(ak.isclose(pairs.sum().mass, total.mass, rtol=1e-3, atol=1e-1))
+    assert ak.array_equal(pairs.sum().charge, ak.sum(pairs.charge, axis=1))
+
+
 def test_the_nearest_jet_is_the_one_with_the_least_distance(slim):
     events = open_events(slim, stop=200)
     near = events.Muon.nearest(events.Jet)

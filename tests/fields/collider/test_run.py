@@ -338,3 +338,13 @@ def test_worker_processes_make_the_same_as_one_after_the_other(slim, local_clust
     assert run.metrics["engine"] == "dask"
     assert len({call["worker"] for call in run.metrics["calls"]} - {os.getpid()}) >= 1
     assert run.output == collider.run(masses, slim, cluster=False).output
+
+
+def test_parts_of_files_count_where_not_all_was_asked_for(several):
+    run = collider.run(numbers_of, several, chunksize=400, maxchunks=4, on_error="skip-file")
+    assert run.output["numbers"] == [*range(1000), *range(50)]
+
+
+def test_a_processor_that_needs_more_than_is_allowed_is_one_error(slim):
+    with pytest.raises(barrow.errors.BudgetError, match=r"needs more than the .* this run may use"):
+        collider.run(lambda _: np.zeros(2**28), slim, memory="400MB")

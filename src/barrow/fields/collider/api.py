@@ -20,7 +20,7 @@ from barrow.fields.collider.filesets import list_files
 from barrow.fields.collider.kept import Begun, Kept, load_output, read_about, save_output
 from barrow.fields.collider.measuring import measure
 from barrow.fields.collider.metrics import advise, summarise
-from barrow.fields.collider.tally import Skip, Tally
+from barrow.fields.collider.tally import Skip, Tally, finish
 from barrow.model.cost import Cost
 from barrow.model.plan import Plan
 from barrow.model.run import Run as EngineRun
@@ -367,7 +367,16 @@ def _execute(
         for span in analysis.pieces[number]
         for entry in (job.files[span.file].entry,)
     ]
+    tally = finish(_without_torn_files(job, tally, lost) if lost else tally)
     return replace(tally, skips=(*job.missing, *tally.skips, *lost)), ran
+
+
+def _without_torn_files(job: _Job, tally: Tally, lost: Sequence[Skip]) -> Tally:
+    """Return a tally in which files with lost parts have no part, where they go as a whole."""
+    paths = {skip.path for skip in lost}
+    torn = {n: p for n, p in tally.portions.items() if job.files[n].entry.path in paths}
+    marked = {n: replace(p, skips=(*p.skips, *lost[:1])) for n, p in torn.items()}
+    return replace(tally, portions={**tally.portions, **marked})
 
 
 def _order(skips: Sequence[Skip]) -> tuple[Skip, ...]:

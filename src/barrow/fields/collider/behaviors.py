@@ -4,8 +4,11 @@ from functools import cache
 from typing import Any
 
 import awkward as ak
+import numpy as np
 import vector
 from vector.backends import awkward as momenta
+
+CARTESIAN = ("x", "y", "z", "t")
 
 
 class EventsArray(ak.Array):  # type: ignore[misc]
@@ -49,6 +52,11 @@ class _Distances:
 class Momentum4DArray(_Distances, momenta.MomentumArray4D):
     """Particles with energy or mass."""
 
+    def sum(self: Any, axis: int = -1) -> Any:
+        """Return the sum of the particles of each event, with its charge if they have one."""
+        names = (*CARTESIAN, *(("charge",) if "charge" in self.fields else ()))
+        return _make_sum({name: ak.sum(getattr(self, name), axis=axis) for name in names}, self)
+
 
 class Momentum3DArray(_Distances, momenta.MomentumArray3D):
     """Directions and momenta."""
@@ -62,12 +70,25 @@ class Momentum2DArray(momenta.MomentumArray2D):
         return self.deltaphi(other)
 
 
+def _add(one: Any, other: Any) -> Any:
+    """Return the sums of pairs of particles; charges are added too, as coffea does it."""
+    if "charge" not in one.fields or "charge" not in other.fields:
+        return one.add(other)
+    names = (*CARTESIAN, "charge")
+    return _make_sum({name: getattr(one, name) + getattr(other, name) for name in names}, one)
+
+
+def _make_sum(components: dict[str, Any], like: Any) -> Any:
+    return ak.zip(components, with_name="Momentum4D", behavior=like.behavior)
+
+
 @cache
 def make_behavior() -> dict[Any, Any]:
     """Return the behaviors of events and all that is in them."""
     found = dict(vector.backends.awkward.behavior)
     found["*", "Events"] = EventsArray
     found["*", "Momentum4D"] = Momentum4DArray
+    found[np.add, "Momentum4D", "Momentum4D"] = _add
     found["*", "Momentum3D"] = Momentum3DArray
     found["*", "Momentum2D"] = Momentum2DArray
     return found

@@ -368,8 +368,32 @@ def _as_edges(firsts: Any, entries: int) -> np.ndarray:
     return np.unique([0, *(int(first) for first in firsts if first < entries), entries])
 
 
+_LEAVES = {
+    "TLeafB": "int8",
+    "TLeafS": "int16",
+    "TLeafI": "int32",
+    "TLeafL": "int64",
+    "TLeafF": "float32",
+    "TLeafD": "float64",
+    "TLeafO": "bool",
+}
+
+
 def _describe_branch(branch: Any) -> Column | None:
     """Return what a branch holds; None if it is nothing that an array of numbers can hold."""
+    leaves = branch.member("fLeaves")
+    if branch.classname != "TBranch" or len(leaves) != 1 or len(branch.branches):
+        return _describe_interpretation(branch)
+    (leaf,) = leaves
+    dtype = _LEAVES.get(leaf.classname)
+    if dtype is None or leaf.member("fLen") != 1:
+        return _describe_interpretation(branch)
+    is_unsigned = leaf.member("fIsUnsigned") and dtype.startswith("int")
+    return Column(f"u{dtype}" if is_unsigned else dtype, leaf.member("fLeafCount") is not None)
+
+
+def _describe_interpretation(branch: Any) -> Column | None:
+    """Return what uproot makes of a branch; it takes longer."""
     import uproot
 
     kind = branch.interpretation

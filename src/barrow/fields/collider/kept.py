@@ -20,7 +20,7 @@ import cloudpickle
 
 from barrow.errors import OutputError
 from barrow.fields.collider.analysis import Span
-from barrow.fields.collider.tally import Merge, Tally
+from barrow.fields.collider.tally import Merge, Tally, finish
 from barrow.running.disk import write_whole
 
 DIGEST_BYTES = 16
@@ -93,7 +93,7 @@ class Kept:
             tally = _read(path)
             if isinstance(tally, Tally):
                 total = merge(total, tally)
-        return total
+        return finish(total)
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""

@@ -12,6 +12,8 @@ from barrow.running.memory import resident_bytes
 # Events of the spans that are measured: the first finds the columns and compiles, the second
 # tells the time, and the third what of it each call costs.
 SAMPLES = (25_000, 25_000, 100_000)
+# A cluster is cut for it only if it is longer than this, for it would be decompressed again.
+LONGEST_CLUSTER = 200_000
 # So much longer has a span to be than another to tell the price of a call.
 LONGER = 1.5
 # Less than this is not worth being measured.
@@ -82,6 +84,8 @@ def _rate(sample: Sample) -> float:
 def _next_span(analysis: Analysis, samples: Sequence[Sample]) -> Span | None:
     """Return the next span of about the length that is wanted, after those that are done."""
     most = SAMPLES[len(samples)]
+    if len(samples) == len(SAMPLES) - 1:
+        most = max(most, 2 * samples[-1].span.events)
     last = samples[-1].span if samples else Span(0, 0, 0)
     for number in range(last.file, len(analysis.files)):
         listed = analysis.files[number]
@@ -90,7 +94,8 @@ def _next_span(analysis: Analysis, samples: Sequence[Sample]) -> Span | None:
         if place >= listed.entries:
             continue
         rest = replace(listed, edges=edges)
-        start, stop = list_spans([rest], most)[0][1:]
+        cluster = edges[1] - place
+        start, stop = list_spans([rest], max(most, min(cluster, LONGEST_CLUSTER)))[0][1:]
         return Span(number, start, stop)
     return None
 

@@ -1,7 +1,7 @@
 """What is known after some chunks: the sum, what was left out, and what it took."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from barrow.fields.collider.accumulating import accumulate
@@ -98,7 +98,7 @@ class Merge:
             before = portions.get(number)
             portions[number] = portion if before is None else before.join(portion)
         for number in sorted(portions):
-            if portions[number].events == self.lengths[number]:
+            if self.lengths and portions[number].events == self.lengths[number]:
                 value, skips = settle(portions.pop(number), value, skips)
         return Tally(
             accumulate(value, other.value),
@@ -107,6 +107,17 @@ class Merge:
             one.columns | other.columns,
             portions,
         )
+
+
+def finish(tally: Tally) -> Tally:
+    """Return a tally that nothing will be added to: files that did not become whole count as well.
+
+    That is so where not all of a file was asked for.
+    """
+    value, skips = tally.value, tally.skips
+    for number in sorted(tally.portions):
+        value, skips = settle(tally.portions[number], value, skips)
+    return replace(tally, value=value, skips=skips, portions={})
 
 
 def settle(portion: Portion, value: Any, skips: tuple[Skip, ...]) -> tuple[Any, tuple[Skip, ...]]:
