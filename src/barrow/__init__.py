@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, report, resume, run
     from barrow.explaining import diagnose
+    from barrow.fields import collider as collider
     from barrow.fields import ephys as ephys
     from barrow.fields import spatial as spatial
     from barrow.model.finding import Finding
@@ -43,7 +44,7 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
-_FIELDS = ("ephys", "spatial")
+_FIELDS = ("collider", "ephys", "spatial")
 
 __all__ = [
     "open",

@@ -26,6 +26,7 @@ COMMANDS = (
     "cluster",
     "ephys",
     "spatial",
+    "collider",
 )
 
 
