@@ -228,7 +228,7 @@ class _Job:
     def key(self, *settings: Any) -> str | None:
         """Return what tells this work from all other: code, files and settings."""
         files = [
-            (identify_file(file.entry.path) or file.uuid, file.entry.tree, file.entry.dataset)
+            (identify_file(file.entry.place) or file.uuid, file.entry.tree, file.entry.dataset)
             for file in self.files
         ]
         metadata = [sorted(file.entry.metadata.items(), key=str) for file in self.files]
