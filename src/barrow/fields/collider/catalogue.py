@@ -18,7 +18,7 @@ from barrow.sources.identity import identify_file
 REMOTE_THREADS = 16
 # Seconds to wait before a file is tried again.
 PAUSES = (0.1, 0.4)
-# To remember a file that opens as quickly as this would cost more than it saves.
+# Of what is remembered.
 FORMAT = 1
 
 
