@@ -33,8 +33,16 @@ SMALL_FILES = 2000
 QUICK = 20
 
 
-def make_data(folder: Path, share: int) -> dict[str, Path]:
-    """Write the files that are not there yet."""
+NEEDED = {
+    "slim": ("small", "slim"),
+    "wide": ("small", "wide"),
+    "formats": ("small", "slim", "rntuple", "parquet"),
+    "balance": ("small", "slim"),
+}
+
+
+def make_data(folder: Path, share: int, only: str | None) -> dict[str, Path]:
+    """Write the files that are needed and not there yet."""
     from barrow.fields.collider.synthetic import write_nanoaod
 
     wanted = {
@@ -44,8 +52,8 @@ def make_data(folder: Path, share: int) -> dict[str, Path]:
         "rntuple": (folder / "ntuple.root", SIZES["slim"] // share, {"format": "rntuple"}),
         "parquet": (folder / "slim.parquet", SIZES["slim"] // share, {}),
     }
-    for path, events, options in wanted.values():
-        if not path.exists():
+    for name, (path, events, options) in wanted.items():
+        if not path.exists() and (only is None or name in NEEDED[only]):
             print(f"Making {path.name} ...", flush=True)
             write_nanoaod(path, events, cluster=max(10_000, 100_000 // share), **options)
     return {name: path for name, (path, _, _) in wanted.items()}
@@ -179,7 +187,7 @@ def main() -> None:
         folder = options.data or Path(made)
         folder.mkdir(exist_ok=True)
         os.environ.setdefault("BARROW_CACHE", str(folder / "cache"))
-        paths = make_data(folder, share)
+        paths = make_data(folder, share, options.only)
         found: dict[str, object] = {}
         for kind in ("slim", "wide"):
             if options.only in (None, kind):

@@ -1,4 +1,5 @@
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.fields.collider.analysis import Span
@@ -39,6 +40,7 @@ def test_spans_cover_every_event_once(files, most):
     assert all(span.events <= most for span in spans)
 
 
+@settings(max_examples=40)
 @given(FILES, st.floats(1e-7, 1e-3), st.floats(0, 0.1), st.integers(1, 16), st.integers(0, 10**7))
 def test_pieces_cover_every_event_once(files, event, call, cores, budget):
     pace = Pace(event, call, event_bytes=100.0)
@@ -56,9 +58,10 @@ def test_known_spans_stay_as_they_are():
     assert set(known) <= set(spans)
 
 
-def test_one_huge_file_and_many_small_ones_are_shared_out_evenly():
+@pytest.mark.parametrize("call_seconds", [0.004, 0.05])
+def test_one_huge_file_and_many_small_ones_are_shared_out_evenly(call_seconds):
     files = [listed([100_000] * 40), *(listed([100]) for _ in range(2000))]
-    pace = Pace(1e-6, call_seconds=0.004)
+    pace = Pace(1e-6, call_seconds=call_seconds)
     pieces = cut_pieces(files, pace, cores=2)
     seconds = [sum(map(pace.seconds, piece)) for piece in pieces]
     # Handed out one after the other, to whoever is free.
@@ -67,3 +70,11 @@ def test_one_huge_file_and_many_small_ones_are_shared_out_evenly():
         workers[workers.index(min(workers))] += one
     assert len(pieces) < 100
     assert sum(workers) / (2 * max(workers)) > 0.95
+
+
+def test_a_call_that_costs_much_gets_many_clusters():
+    files = [listed([1000] * 400)]
+    cheap = cut_pieces(files, Pace(1e-5, call_seconds=0.0), cores=2)
+    dear = cut_pieces(files, Pace(1e-5, call_seconds=0.05), cores=2)
+    assert len(cheap) == pytest.approx(24, abs=2)
+    assert 5 <= len(dear) <= 8

@@ -330,11 +330,13 @@ def test_a_killed_worker_costs_nothing(slim, tmp_path):
     assert run.engine_run.metrics["lost"] >= 1
 
 
-def test_worker_processes_make_the_same_as_one_after_the_other(slim, local_cluster):
+def test_worker_processes_make_the_same_as_one_after_the_other(slim, local_cluster, monkeypatch):
+    monkeypatch.chdir(Path(slim).parent)  # not where the workers are
+
     def masses(events):
         return hist.Hist.new.Reg(60, 0, 120).Double().fill(ak.flatten(events.Muon.pt))
 
-    run = collider.run(masses, slim, chunksize=1000)
+    run = collider.run(masses, Path(slim).name, chunksize=1000)
     assert run.metrics["engine"] == "dask"
     assert len({call["worker"] for call in run.metrics["calls"]} - {os.getpid()}) >= 1
     assert run.output == collider.run(masses, slim, cluster=False).output

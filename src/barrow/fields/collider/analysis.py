@@ -152,7 +152,7 @@ class Analysis:
         listed = self.files[span.file]
         entry = listed.entry
         began, cpu, start = time.time(), time.thread_time(), time.perf_counter()
-        with borrowed(entry.path, entry.tree) as file:
+        with borrowed(entry.place, entry.tree) as file:
             if file.entries != listed.entries:
                 raise FaultError(
                     f"{entry.path} has {file.entries} events now; it had {listed.entries}"

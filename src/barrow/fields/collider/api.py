@@ -36,6 +36,8 @@ from barrow.units import format_count, format_seconds
 POLICIES = ("stop", "skip", "skip-file")
 # What a worker needs until it can read a file: awkward, uproot, vector.
 IMPORT_SECONDS = 1.0
+# Pieces that follow one another make one longer call: up to about this length it is known well.
+FAMILIAR_SECONDS = 1.0
 # The output of a task may be as large as what it read.
 BUDGET_SHARE = 0.25
 
@@ -228,7 +230,7 @@ class _Job:
     def key(self, *settings: Any) -> str | None:
         """Return what tells this work from all other: code, files and settings."""
         files = [
-            (identify_file(file.entry.path) or file.uuid, file.entry.tree, file.entry.dataset)
+            (identify_file(file.entry.place) or file.uuid, file.entry.tree, file.entry.dataset)
             for file in self.files
         ]
         metadata = [sorted(file.entry.metadata.items(), key=str) for file in self.files]
@@ -306,8 +308,9 @@ def _make_plan(
     seconds = sum(map(pace.seconds, spans)) / count
     events = max((sum(span.events for span in piece) for piece in analysis.pieces), default=0)
     cores = site.machine.cores
+    several = max(4, min(count, int(FAMILIAR_SECONDS / max(1e-9, seconds))))
     cost = Cost(
-        points=((1, seconds), (4, 4 * seconds)),
+        points=((1, seconds), (several, several * seconds)),
         # Python holds its lock for most of the work.
         thread_slowdown=((1, float(cores)),),
         process_slowdown=((1, 1.0),),

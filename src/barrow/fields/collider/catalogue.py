@@ -18,7 +18,7 @@ from barrow.sources.identity import identify_file
 REMOTE_THREADS = 16
 # Seconds to wait before a file is tried again.
 PAUSES = (0.1, 0.4)
-# To remember a file that opens as quickly as this would cost more than it saves.
+# Of what is remembered.
 FORMAT = 1
 
 
@@ -76,7 +76,7 @@ def _look_at_all(files: Sequence[Entry]) -> Iterator[Listed | Unlisted]:
 
 def _look_at(entry: Entry) -> Listed | Unlisted:
     def look() -> Listed:
-        with borrowed(entry.path, entry.tree) as file:
+        with borrowed(entry.place, entry.tree) as file:
             return Listed(entry, file.entries, tuple(map(int, file.edges)), file.uuid)
 
     return retry(look, entry)
@@ -131,5 +131,5 @@ class _Memory:
 
 def _key_of(entry: Entry) -> str | None:
     """Return what tells a local file from what it may become later; None for others."""
-    identity = None if "://" in entry.path else identify_file(entry.path)
+    identity = None if "://" in entry.path else identify_file(entry.place)
     return None if identity is None else f"{identity}|{entry.tree}"

@@ -93,29 +93,25 @@ def cut_pieces(
     """
     most = _most_events(pace, budget_bytes)
     total = sum(pace.seconds(Span(n, 0, f.entries)) for n, f in enumerate(files))
-    goal = _choose_seconds(pace, total, cores)
-    atoms = _atoms(files, known, most, _finest(pace, total, cores))
+    goal = max(SHORTEST_SECONDS, total / (PIECES_PER_CORE * cores))
+    # Further clusters of the same file join a call that is shorter than this.
+    worthwhile = min(pace.call_seconds / OVERHEAD_SHARE, total / (LEAST_PER_CORE * cores))
     pieces: list[list[Span]] = []
     held: list[Span] = []
-    seconds = 0.0
-    for span in atoms:
+    seconds = call = 0.0
+    for span in _atoms(files, known, most, _finest(pace, total, cores)):
         cost = 0.0 if span in known else pace.event_seconds * span.events
-        if span not in known and not _follows(held, span):
-            cost += pace.call_seconds
-        if held and seconds + cost / 2 > goal:
+        is_short = _follows(held, span) and call < worthwhile
+        if held and seconds + cost / 2 > goal and not is_short:
             pieces.append(held)
             held, seconds = [], 0.0
-        held.append(span)
+        if not _follows(held, span):
+            call = 0.0
+            seconds += 0.0 if span in known else pace.call_seconds
+        call += cost
         seconds += cost
+        held.append(span)
     return [*pieces, held] if held else pieces
-
-
-def _choose_seconds(pace: Pace, total: float, cores: int) -> float:
-    """Return how long a piece should last: short enough to share out, long enough to pay."""
-    efficient = pace.call_seconds / OVERHEAD_SHARE
-    even = total / (PIECES_PER_CORE * cores)
-    coarse = total / (LEAST_PER_CORE * cores)
-    return max(SHORTEST_SECONDS, even, min(efficient, coarse))
 
 
 def _finest(pace: Pace, total: float, cores: int) -> int:

@@ -6,6 +6,7 @@ A fileset is a path or a glob, a list of them, a dictionary of either by dataset
 
 import glob
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -27,6 +28,12 @@ class Entry:
     tree: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Of its dataset, and of the file itself."""
+    place: str = field(init=False, repr=False)
+    """Where it is opened: a worker may have another working directory."""
+
+    def __post_init__(self) -> None:
+        place = self.path if "://" in self.path else os.path.abspath(self.path)
+        object.__setattr__(self, "place", place)
 
 
 def list_files(fileset: Any, treename: str = "Events") -> list[Entry]:

@@ -10,7 +10,7 @@ import os
 import pickle
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,11 +129,6 @@ def load_output(path: Path) -> Any:
     if not _is_mine(path):
         raise OutputError(f"{path} belongs to somebody else, or others may write it: not opened.")
     return pickle.loads(path.read_bytes())
-
-
-def list_parts(kept: Kept) -> Sequence[Path]:
-    """Return the files of finished chunks."""
-    return sorted(kept.folder.glob("*.part"))
 
 
 def _about_path(path: Path) -> Path:
