@@ -12,6 +12,7 @@ ROOT = Path(barrow.__file__).parent
 # Each may import from itself and from what stands in a lower row.
 ROWS = [
     {"cli"},
+    {"collider", "ephys", "miniscope", "spatial"},
     {"fields"},
     {"api"},
     {"resuming"},

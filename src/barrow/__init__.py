@@ -69,7 +69,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _FIELDS:
-        return importlib.import_module(f"barrow.fields.{name}")
+        return importlib.import_module(f"barrow.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'barrow' has no attribute {name!r}")
