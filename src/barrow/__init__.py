@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, report, resume, run
     from barrow.fields import ephys as ephys
+    from barrow.fields import miniscope as miniscope
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -38,7 +39,7 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
-_FIELDS = ("ephys",)
+_FIELDS = ("ephys", "miniscope")
 
 __all__ = [
     "open",
