@@ -12,7 +12,7 @@ import barrow
 from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map", "resume", "watch", "report", "compare", "ephys")
+COMMANDS = ("demo", "plan", "map", "resume", "watch", "report", "compare", "ephys", "miniscope")
 
 
 class LazyGroup(click.Group):

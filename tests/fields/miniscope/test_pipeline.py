@@ -50,11 +50,14 @@ def test_a_changed_parameter_redoes_what_depends_on_it_and_no_more(simulated, tm
     miniscope.run(movie, to=tmp_path, cluster=False, quiet=True)
     params = {"second_temporal": {"sparse_penal": 2}}
     again = miniscope.run(movie, to=tmp_path, params=params, cluster=False, quiet=True)
-    assert again.redone == ("second_temporal",)
+    assert again.redone == (
+        "second_temporal",
+        "units",
+    )
     params["first_spatial"] = {"sparse_penal": 0.02}
     again = miniscope.run(movie, to=tmp_path, params=params, cluster=False, quiet=True)
     assert again.redone == (
-        "first_spatial", "first_temporal", "second_spatial", "second_temporal",
+        "first_spatial", "first_temporal", "second_spatial", "second_temporal", "units",
     )  # fmt: skip
 
 

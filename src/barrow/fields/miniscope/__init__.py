@@ -9,6 +9,12 @@ from barrow.fields.miniscope.cleaning import denoise, glow_removal, remove_backg
 from barrow.fields.miniscope.footprints import initA, unit_merge
 from barrow.fields.miniscope.moving import apply_motion, estimate_motion, make_template
 from barrow.fields.miniscope.opening import load_videos
+from barrow.fields.miniscope.pictures import plot_contours, plot_motion, plot_traces
+from barrow.fields.miniscope.registering import (
+    calculate_centroids,
+    cross_register,
+    estimate_displacement,
+)
 from barrow.fields.miniscope.results import Result, load
 from barrow.fields.miniscope.scoring import Score, score
 from barrow.fields.miniscope.seeding import ks_refine, pnr_refine, seeds_init, seeds_merge
@@ -24,8 +30,11 @@ __all__ = [
     "Score",
     "Truth",
     "apply_motion",
+    "calculate_centroids",
     "compute_trace",
+    "cross_register",
     "denoise",
+    "estimate_displacement",
     "estimate_motion",
     "get_optimal_chk",
     "glow_removal",
@@ -34,6 +43,9 @@ __all__ = [
     "load",
     "load_videos",
     "make_template",
+    "plot_contours",
+    "plot_motion",
+    "plot_traces",
     "pnr_refine",
     "remove_background",
     "run",

@@ -55,7 +55,7 @@ class Checkpoints:
         self.redone.append(name)
         half = place.with_suffix(".part")
         with half.open("wb") as file:
-            np.savez(file, key=np.array(key), **made)
+            np.savez(file, **{"key": np.array(key), **made})  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         half.replace(place)

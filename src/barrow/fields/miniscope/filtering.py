@@ -34,6 +34,6 @@ def _filter(traces: np.ndarray, frequency: float, kind: str) -> np.ndarray:
     values = traces.astype(np.float32)
     if values.shape[1] < 16:
         slow = values.mean(axis=1, keepdims=True) * np.ones_like(values)
-        return slow if kind == "low" else values - slow
+        return np.asarray(slow if kind == "low" else values - slow)
     sections = butter(2, 2 * frequency, kind, output="sos")
     return np.asarray(sosfiltfilt(sections, values, axis=1), np.float32)

@@ -1,6 +1,6 @@
 """Footprints of units: where each is, as a sparse matrix of pixel × unit."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,8 @@ from barrow.fields.miniscope.filtering import low_pass
 from barrow.fields.miniscope.seeding import normalise
 from barrow.fields.miniscope.segments import Summary, split_segments, transform
 
-Footprints = sparse.csc_array
+Footprints: TypeAlias = Any
+"""A ``scipy.sparse.csc_array`` of pixel × unit; SciPy has no types."""
 
 
 def sum_products(

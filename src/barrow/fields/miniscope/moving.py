@@ -17,17 +17,51 @@ _ROUNDS = 4
 _NEWTON = 5
 
 
+SIGMA = 1.5
+"""Pixels; finer detail than this is noise."""
+COARSE = 4.0
+"""Pixels; what is wider than this is light, not structure. The optics hold still while the
+tissue moves: what they leave in a frame would draw every shift towards none."""
+
+
 @dataclass(frozen=True)
 class Template:
-    """What frames are compared with: its spectrum, weighed by what can be trusted."""
+    """What frames are compared with, and all that is the same for each of them."""
 
     image: np.ndarray
     max_sh: int
-    sigma: float = 1.5
-    """Pixels; finer detail than this is noise."""
-    coarse: float = 4.0
-    """Pixels; what is wider than this is light, not structure. The optics hold still while the
-    tissue moves: what they leave in a frame would draw every shift towards none."""
+    taper: np.ndarray
+    weight: np.ndarray
+    """Spectrum of the image, as far as it can be trusted."""
+    rows: np.ndarray
+    cols: np.ndarray
+    """Frequencies at which there is something to climb on, and below what they are in numbers."""
+    waves: tuple[np.ndarray, np.ndarray]
+    twice: np.ndarray
+    """Of a real image half of the spectrum is kept; the other half counts as much."""
+
+    @classmethod
+    def of(cls, image: np.ndarray, max_sh: int) -> "Template":
+        """Return an image ready to be compared with."""
+        from scipy import fft
+
+        size = _fast_size(image.shape)
+        taper = np.outer(*(_taper(n) for n in image.shape)).astype(np.float32)
+        fy, fx = fft.fftfreq(size[0]), fft.rfftfreq(size[1])
+        band = np.exp(-2 * (np.pi * SIGMA) ** 2 * (fy[:, None] ** 2 + fx**2))
+        spectrum = fft.rfft2((image - image.mean()) * taper, size)
+        least = 1.5 / SIGMA / np.pi
+        rows, cols = np.flatnonzero(np.abs(fy) < least), np.flatnonzero(fx < least)
+        return cls(
+            image=image,
+            max_sh=max_sh,
+            taper=taper,
+            weight=(spectrum * band).astype(np.complex64),
+            rows=rows,
+            cols=cols,
+            waves=(2 * np.pi * fy[rows], 2 * np.pi * fx[cols]),
+            twice=np.where((cols == 0) | (2 * cols == size[1]), 1.0, 2.0),
+        )
 
 
 def sample_numbers(frames: int, count: int = TEMPLATE_FRAMES) -> np.ndarray:
@@ -43,15 +77,14 @@ def sample_numbers(frames: int, count: int = TEMPLATE_FRAMES) -> np.ndarray:
 
 def make_template(sample: np.ndarray, max_sh: int = 20) -> Template:
     """Return the template of a sample of frames: their mean, each moved into place."""
-    frames = np.stack([flatten(frame, Template.coarse) for frame in sample])
+    frames = np.stack([flatten(frame) for frame in sample])
     image = frames[len(frames) // 2]
     for _ in range(_ROUNDS):
-        template = Template(image, max_sh)
-        shifts = _register(frames, template)
+        shifts = _register(frames, Template.of(image, max_sh))
         # The template stays where the tissue is most of the time.
         shifts -= np.median(shifts, axis=0)
         image = np.mean([_shift(f, s, 1) for f, s in zip(frames, shifts, strict=True)], axis=0)
-    return Template(image.astype(np.float32), max_sh)
+    return Template.of(image.astype(np.float32), max_sh)
 
 
 def estimate_motion(movie: np.ndarray, template: Template) -> np.ndarray:
@@ -60,16 +93,16 @@ def estimate_motion(movie: np.ndarray, template: Template) -> np.ndarray:
     The best whole shift is the peak of the cross-correlation; from there the correlation is
     climbed as the smooth function that its spectrum says it is.
     """
-    return _register((flatten(frame, template.coarse) for frame in movie), template)
+    return _register((flatten(frame) for frame in movie), template)
 
 
-def flatten(frame: np.ndarray, coarse: float) -> np.ndarray:
+def flatten(frame: np.ndarray) -> np.ndarray:
     """Return a frame relative to the light around each pixel."""
     import cv2
 
     cv2.setNumThreads(1)
     values = frame.astype(np.float32)
-    around = cv2.GaussianBlur(values, (0, 0), coarse, borderType=cv2.BORDER_REFLECT)
+    around = cv2.GaussianBlur(values, (0, 0), COARSE, borderType=cv2.BORDER_REFLECT)
     # A dark frame has no light to compare with.
     floor = max(1e-6, 0.02 * float(around.max()))
     return np.asarray(values / np.maximum(around, floor) - 1, np.float32)
@@ -79,24 +112,12 @@ def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
     from scipy import fft
 
     shape = template.image.shape
-    size = [fft.next_fast_len(n, real=True) for n in shape]
-    taper = np.outer(*(_taper(n) for n in shape)).astype(np.float32)
-    fy = fft.fftfreq(size[0])[:, None]
-    fx = fft.rfftfreq(size[1])[None]
-    band = np.exp(-2 * (np.pi * template.sigma) ** 2 * (fy**2 + fx**2))
-    spectrum = fft.rfft2((template.image - template.image.mean()) * taper, size)
-    weight = (spectrum * band).astype(np.complex64)
-    # Beyond these frequencies nothing is left to climb on.
-    rows = np.flatnonzero(np.abs(fy[:, 0]) < 0.75 / template.sigma / np.pi * 2)
-    cols = np.flatnonzero(fx[0] < 0.75 / template.sigma / np.pi * 2)
-    wy = (2 * np.pi * fy[rows, 0]).astype(np.float64)
-    wx = (2 * np.pi * fx[0, cols]).astype(np.float64)
-    # Of a real image half of the spectrum is kept; the other half counts as much.
-    twice = np.where((cols == 0) | (2 * cols == size[1]), 1.0, 2.0)
+    size = _fast_size(shape)
+    inner = np.ix_(template.rows, template.cols)
     reach = [min(template.max_sh, n // 2 - 1 if n > 2 else 0) for n in shape]
     out = []
     for frame in frames:
-        cross = weight * np.conj(fft.rfft2((frame - frame.mean()) * taper, size))
+        cross = template.weight * np.conj(fft.rfft2((frame - frame.mean()) * template.taper, size))
         if not cross.any():
             out.append(np.zeros(2))
             continue
@@ -104,8 +125,14 @@ def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
         window = np.roll(surface, reach, (0, 1))[: 2 * reach[0] + 1, : 2 * reach[1] + 1]
         peak = np.unravel_index(int(window.argmax()), window.shape)
         start = np.array([peak[0] - reach[0], peak[1] - reach[1]], float)
-        out.append(_climb(cross[np.ix_(rows, cols)] * twice, wy, wx, start))
+        out.append(_climb(cross[inner] * template.twice, *template.waves, start))
     return np.array(out, np.float64).reshape(-1, 2)
+
+
+def _fast_size(shape: tuple[int, ...]) -> list[int]:
+    from scipy import fft
+
+    return [fft.next_fast_len(n, real=True) for n in shape]
 
 
 def apply_motion(movie: np.ndarray, shifts: np.ndarray, fill: float = 0) -> np.ndarray:

@@ -97,7 +97,7 @@ class PartReader(Reader):
         parts = [side for pair in zip(counts, self.steps, strict=True) for side in pair]
         mean = block.reshape(parts).mean(axis=(1, 3, 5), dtype=np.float32)
         is_whole = self.movie.dtype.kind in "bui"
-        return (np.rint(mean) if is_whole else mean).astype(self.movie.dtype)
+        return np.asarray(np.rint(mean) if is_whole else mean, self.movie.dtype)
 
     def identity(self) -> str | None:
         found = self.movie.read.identity()

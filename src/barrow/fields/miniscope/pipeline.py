@@ -38,6 +38,7 @@ STEPS = (
     "first_temporal",
     "second_spatial",
     "second_temporal",
+    "units",
 )
 """Names of all steps, in order."""
 
@@ -121,7 +122,8 @@ class Pipeline:
         found = self._step("summary", self.summary_key, compute)
         peaks = dict(zip(found["numbers"].tolist(), found["peaks"], strict=True))
         frames, degrees = found["frames"].tolist()
-        return Summary(frames, *found["images"], degrees, peaks)
+        total, slow, fast = found["images"]
+        return Summary(frames, total, slow, fast, degrees, peaks)
 
     def seeds(self) -> np.ndarray:
         """Return pixels that are cells, as far as one pixel can tell."""
@@ -239,7 +241,19 @@ class Pipeline:
         for which in ("first", "second"):
             found = self.temporal(which, self.spatial(which, A, C, f))
             (A, C), f = unpack(found, self.source), found["f"]
-        return found
+        return self._keep_active(found)
+
+    def _keep_active(self, found: Arrays) -> Arrays:
+        """Return the units that behave as cells do."""
+        options = self.params["keep_active"]
+
+        def compute() -> Arrays:
+            A, _ = unpack(found, self.source)
+            kept = temporal.keep_active(found["YrA"], **options)
+            units = {name: found[name][kept] for name in ("C", "S", "YrA", "b0", "g", "sn")}
+            return pack(sparse.csc_array(A[:, kept]), **units, b=found["b"], f=found["f"])
+
+        return self._step("units", self.kept.key("units", options, self.units_key), compute)
 
     @cached_property
     def _minimum_key(self) -> str:
@@ -285,7 +299,8 @@ class Pipeline:
         seeds, values = seeds[kept], values[kept]
         kept = seeding.ks_refine(values, **self.params["ks_refine"])
         seeds, values = seeds[kept], values[kept]
-        return seeds[seeding.seeds_merge(seeds, values, max_proj, **self.params["seeds_merge"])]
+        kept = seeding.seeds_merge(seeds, values, max_proj, **self.params["seeds_merge"])
+        return np.asarray(seeds[kept])
 
     def _light(self, A: fp.Footprints, b: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
         found = self.walk.map(

@@ -83,7 +83,7 @@ def overlap_masks(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     second = other.reshape(len(other), -1).astype(np.float32)
     both = first @ second.T
     either = first.sum(axis=1)[:, None] + second.sum(axis=1) - both
-    return both / np.maximum(either, 1)
+    return np.asarray(both / np.maximum(either, 1))
 
 
 def correlate(one: Any, other: Any) -> float:
@@ -104,7 +104,7 @@ def _masks(footprints: np.ndarray) -> np.ndarray:
     kept[:, :1] = 0
     masks = np.zeros(flat.shape, bool)
     np.put_along_axis(masks, order, kept < ENERGY * total, axis=1)
-    return (masks & (flat > 0)).reshape(footprints.shape)
+    return np.asarray(masks & (flat > 0)).reshape(footprints.shape)
 
 
 def _shift(stack: np.ndarray, by: np.ndarray) -> np.ndarray:

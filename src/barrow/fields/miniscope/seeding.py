@@ -126,7 +126,7 @@ def _thin(found: np.ndarray) -> np.ndarray:
     if not count:
         return np.zeros((0, 2), int)
     centres = center_of_mass(found, groups, np.arange(1, count + 1))
-    return np.rint(np.array(centres)).astype(int).reshape(-1, 2)
+    return np.asarray(np.rint(np.array(centres)), int).reshape(-1, 2)
 
 
 @compiled

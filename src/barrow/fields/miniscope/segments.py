@@ -30,7 +30,7 @@ def slow_cosines(length: int, frequency: float) -> np.ndarray:
     at = (np.arange(length) + 0.5) / length
     waves = np.cos(np.pi * np.arange(count)[:, None] * at) * np.sqrt(2 / length)
     waves[0] = np.sqrt(1 / length)
-    return waves.astype(np.float32)
+    return np.asarray(waves, np.float32)
 
 
 def split_segments(numbers: np.ndarray) -> Iterator[slice]:
@@ -105,7 +105,7 @@ class Summary:
     @property
     def noise(self) -> np.ndarray:
         """The standard deviation of the noise of each pixel."""
-        return np.sqrt(np.maximum(self.fast, 0) / max(1, self.degrees))
+        return np.asarray(np.sqrt(np.maximum(self.fast, 0) / max(1, self.degrees)))
 
 
 def summarise(
@@ -155,5 +155,5 @@ def _energy(segment: np.ndarray, frequency: float) -> tuple[np.ndarray, int]:
             band = flat[:, low : low + _BAND_PIXELS].astype(np.float32)
             out[low : low + _BAND_PIXELS] = np.einsum("tp,tp->p", band, band, dtype=np.float64)
         return out, len(flat)
-    low = transform(segment, frequency)
-    return np.einsum("kp,kp->p", low, low, dtype=np.float64), len(low)
+    slow = transform(segment, frequency)
+    return np.einsum("kp,kp->p", slow, slow, dtype=np.float64), len(slow)

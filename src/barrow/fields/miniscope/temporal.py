@@ -14,6 +14,10 @@ from barrow.fields.miniscope.compiling import compiled
 from barrow.fields.miniscope.filtering import noise_fft
 
 _ROUNDS = 10
+_FIT_FRAMES = 4096
+"""So much of a trace tells its process; of a longer one the part with most activity is used."""
+_DECAYS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.4)
+_RISES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def update_temporal(
     b0, coefficients = np.zeros(count), np.zeros((count, p))
     sn = noise_fft(traces, (noise_freq, 0.5)) if count else np.zeros(0)
     for unit in range(count):
-        g = get_ar_coef(traces[unit], sn[unit], p, add_lag)
+        g = fit_process(traces[unit], sn[unit], p, add_lag)
         coefficients[unit] = g
         C[unit], S[unit], b0[unit] = deconvolve(
             traces[unit], g, sn[unit], sparse_penal=sparse_penal, max_iters=max_iters
@@ -112,23 +116,72 @@ def get_ar_coef(trace: np.ndarray, sn: float, p: int, add_lag: int = 20) -> np.n
     return _make_stable(found)
 
 
+def fit_process(trace: np.ndarray, sn: float, p: int, add_lag: int = 20) -> np.ndarray:
+    """Return the coefficients under which activity is sparse and explains the trace.
+
+    The autocovariance takes bursts for a slow decay. It is where the search begins: decay and
+    rise are then those for which the residual, in units of the noise, and the logarithm of the
+    activity are least together. Too slow a decay leaves residuals, too quick a one activity
+    that is not there.
+    """
+    start = get_ar_coef(trace, sn, 1, add_lag)[0]
+    if sn <= 0 or not np.ptp(trace) > 0 or len(trace) < 16:
+        return np.array([start, 0.0][:p])
+    part = _liveliest(trace, _FIT_FRAMES)
+    decay = -1 / np.log(np.clip(start, 0.3, 0.99))
+    rise = 0.0
+
+    def cost(frames: float, rise: float) -> float:
+        keep = float(np.exp(-1 / frames))
+        g = np.array([keep + rise, -keep * rise])
+        calcium, activity, baseline = deconvolve(part, g, sn, sparse_penal=0, max_iters=3)
+        left = part - baseline - calcium
+        return float(left @ left / (2 * sn**2) + np.log(activity + 0.3 * sn).sum())
+
+    for width in (1.0, 0.5):
+        decays = [decay * factor**width for factor in _DECAYS]
+        decay = min(decays, key=lambda frames: cost(frames, rise))
+        if p == 2:
+            rises = _RISES if width == 1 else (rise - 0.07, rise, rise + 0.07)
+            most = float(np.exp(-1 / decay))
+            rise = min((r for r in rises if 0 <= r < most), key=lambda r: cost(decay, r))
+    keep = float(np.exp(-1 / decay))
+    return np.array([keep + rise, -keep * rise][:p]) if p == 2 else np.array([keep])
+
+
+def _liveliest(trace: np.ndarray, frames: int) -> np.ndarray:
+    """Return the part of a trace that varies most, one of those that lie side by side."""
+    if len(trace) <= frames:
+        return trace
+    parts = [trace[start : start + frames] for start in range(0, len(trace) - frames + 1, frames)]
+    return parts[int(np.argmax([part.var() for part in parts]))]
+
+
+def keep_active(YrA: np.ndarray, least_skew: float = 0.9) -> np.ndarray:
+    """Return which traces rise and fall as calcium does: up quickly, for a short time.
+
+    Neuropil, motion and noise swing both ways alike; the third moment of a trace tells them
+    from cells.
+    """
+    centred = YrA - YrA.mean(axis=1, keepdims=True)
+    spread = np.sqrt((centred**2).mean(axis=1))
+    skew = (centred**3).mean(axis=1) / np.where(spread > 0, spread, 1) ** 3
+    return np.asarray(skew >= least_skew)
+
+
 def deconvolve(
     trace: np.ndarray, g: np.ndarray, sn: float, *, sparse_penal: float = 1.0, max_iters: int = 20
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return calcium, activity and baseline of one trace."""
-    decay = float(np.abs(np.roots([1, *-g])).max()) if g.any() else 0.0
-    # A step of activity leaves its mark in so many frames.
-    gain = np.sqrt(1 - decay**2)
-    least = sparse_penal * sn * gain
-    baseline = float(np.percentile(trace, 20))
+    least = 0.0
+    if sparse_penal and g.any():
+        # The slower the decay, the more frames tell of a step, and the less noise is in it.
+        decay = min(1.0, float(np.abs(np.roots([1, *-g])).max()))
+        least = sparse_penal * sn * np.sqrt(1 - decay**2)
     second = float(g[1]) if len(g) > 1 else 0.0
-    calcium = np.zeros(len(trace))
-    for _ in range(max(1, min(max_iters, _ROUNDS))):
-        calcium = _oasis(trace - baseline, float(g[0]), second, least, 0.0)
-        step = float(np.mean(trace - baseline - calcium))
-        baseline += step
-        if abs(step) < 1e-3 * max(sn, 1e-12):
-            break
+    start = float(np.percentile(trace, 20))
+    rounds = max(1, min(max_iters, _ROUNDS))
+    calcium, baseline = _fit(trace, float(g[0]), second, least, start, 1e-3 * sn, rounds)
     activity = calcium.copy()
     activity[1:] -= g[0] * calcium[:-1]
     activity[2:] -= second * calcium[:-2]
@@ -146,7 +199,7 @@ def _make_stable(g: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _oasis(trace: Any, g1: float, g2: float, penalty: float, least: float) -> Any:
+def _oasis(trace: Any, g1: float, g2: float, penalty: float) -> Any:
     """Return the calcium of the best non-negative activity, by joining pools of frames."""
     size = trace.size
     rises = np.empty(size + 1)
@@ -174,7 +227,7 @@ def _oasis(trace: Any, g1: float, g2: float, penalty: float, least: float) -> An
             one = pools - 2
             before = last[one - 1] if one > 0 else 0.0
             coming = rises[length[one]] * first[one] + falls[length[one]] * before
-            if first[pools - 1] >= coming + least:
+            if first[pools - 1] >= coming:
                 break
             far = length[one]
             more, less = rising[pools - 1], falling[pools - 1]
@@ -191,3 +244,18 @@ def _oasis(trace: Any, g1: float, g2: float, penalty: float, least: float) -> An
         for at in range(length[pool]):
             out[start[pool] + at] = max(0.0, rises[at] * first[pool] + falls[at] * before)
     return out
+
+
+@compiled
+def _fit(
+    trace: Any, g1: float, g2: float, penalty: float, baseline: float, enough: float, rounds: int
+) -> Any:
+    """Return calcium and baseline, each fitted to what the other leaves."""
+    calcium = np.zeros(trace.size)
+    for _ in range(rounds):
+        calcium = _oasis(trace - baseline, g1, g2, penalty)
+        step = np.mean(trace - baseline - calcium)
+        baseline += step
+        if abs(step) < enough:
+            break
+    return calcium, baseline

@@ -4,6 +4,8 @@ Frames are decoded in the ranges that are asked for. Where a video can be entere
 once, by walking over its packets without decoding them.
 """
 
+import os
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from barrow.errors import InputError
 from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.identity import identify_file, identify_text
+
+_THREAD = threading.local()
 
 SUFFIXES = (".avi", ".mkv", ".mp4", ".mov", ".m4v", ".wmv")
 
@@ -152,27 +156,53 @@ def _find_doors(path: str, stamp: str) -> _Index:  # noqa: ARG001 - another file
 
 
 def _decode(file: Video, start: int, stop: int) -> Iterator[np.ndarray]:
-    """Yield the frames of a range."""
-    index = _find_doors(file.path, file.stamp)
-    door = index.doors[max(0, bisect_right(index.doors, start) - 1)]
-    form = "gray" if file.dtype == "uint8" else "gray16le"
-    wanted = start
-    with _av().open(file.path) as container:
-        stream = container.streams.video[0]
+    """Yield the frames of a range; the decoder goes on where this thread last left it."""
+    decoder = getattr(_THREAD, "decoder", None)
+    if decoder is None or not decoder.can_serve(file, start):
+        if decoder is not None:
+            decoder.close()
+        decoder = _THREAD.decoder = _Decoder(file, start)
+    for _ in range(start, stop):
+        yield decoder.next()
+
+
+class _Decoder:
+    """A video that is open at one of its frames."""
+
+    def __init__(self, file: Video, start: int) -> None:
+        self.file, self.process, self.at = file, os.getpid(), start
+        self.form = "gray" if file.dtype == "uint8" else "gray16le"
+        index = _find_doors(file.path, file.stamp)
+        self.times = index.times
+        door = index.doors[max(0, bisect_right(index.doors, start) - 1)]
+        self.container = _av().open(file.path)
+        stream = self.container.streams.video[0]
         if door:
-            container.seek(index.times[door], stream=stream, backward=True)
-        for frame in container.decode(stream):
-            time = frame.pts if frame.pts is not None else frame.dts
-            if time is None or time < index.times[wanted]:
-                continue
-            yield frame.to_ndarray(format=form)
-            wanted += 1
-            if wanted == stop:
-                return
-    raise InputError(
-        f"{file.path}: frame {wanted} cannot be decoded. The file is damaged there; rewrite it "
-        "with ffmpeg, or choose a subset of frames before it."
-    )
+            self.container.seek(index.times[door], stream=stream, backward=True)
+        self.frames = self.container.decode(stream)
+
+    def can_serve(self, file: Video, start: int) -> bool:
+        """Return whether the next frame is the one that is wanted."""
+        return (self.file, self.at, self.process) == (file, start, os.getpid())
+
+    def next(self) -> np.ndarray:
+        """Return the next frame."""
+        try:
+            for frame in self.frames:
+                time = frame.pts if frame.pts is not None else frame.dts
+                if time is not None and time >= self.times[self.at]:
+                    self.at += 1
+                    return np.asarray(frame.to_ndarray(format=self.form))
+        except _av().error.FFmpegError:
+            pass
+        raise InputError(
+            f"{self.file.path}: frame {self.at} cannot be decoded. The file is damaged there; "
+            "rewrite it with ffmpeg, or choose a subset of frames before it."
+        )
+
+    def close(self) -> None:
+        """Let the file go."""
+        self.container.close()
 
 
 def _dtype_of(pixels: str) -> str:
