@@ -21,7 +21,7 @@ def plot_contours(result: Result, axes: Any = None) -> Any:
         footprint = np.asarray(result.A[number])
         axes.contour(footprint, levels=[0.3 * footprint.max()], colors=[_LIGHT], linewidths=0.9)
         row, col = np.unravel_index(int(footprint.argmax()), footprint.shape)
-        axes.text(col, row, str(number), color="white", fontsize=6, ha="center", va="center")
+        axes.text(col, row, str(number), color="deepskyblue", fontsize=6, ha="center", va="center")
     axes.set_title(f"{result.units} cells on the maximum projection", fontsize=10)
     axes.set_xlabel("width, pixels")
     axes.set_ylabel("height, pixels")
