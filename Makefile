@@ -25,6 +25,8 @@ test: lint
 soak: $(STAMP)
 	@$(BIN)/python -m soak
 	@$(BIN)/python soak/slurm.py
+	@$(BIN)/python -m soak.illnesses
+	@$(BIN)/python soak/ephys.py
 
 bench: $(STAMP)
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done

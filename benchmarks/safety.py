@@ -24,7 +24,7 @@ from measure import describe_machine, write_json
 import barrow
 from barrow.recording.record import RecordWriter
 from barrow.running import task
-from barrow.sites import processes
+from barrow.sites import worker_process
 
 CHUNKS, SIDE = 40, 1000
 WHATS = ("wall", "CPU")
@@ -72,11 +72,11 @@ def without_safety() -> Iterator[None]:
 def two_clusters() -> Iterator[dict[bool, object]]:
     """Open workers with all that keeps them safe, and others without."""
     with barrow.cluster("local", workers=2, threads=1, memory="1GB") as safe:
-        guard, processes.GUARD_SECONDS = processes.GUARD_SECONDS, 1e6
+        guard, worker_process.GUARD_SECONDS = worker_process.GUARD_SECONDS, 1e6
         with barrow.cluster("local", workers=2, threads=1, memory="1GB") as bare:
             bare.client.run(take_out_there)
             yield {True: safe, False: bare}
-        processes.GUARD_SECONDS = guard
+        worker_process.GUARD_SECONDS = guard
 
 
 def run_once(plan, clusters, is_safe: bool) -> tuple[float, float]:

@@ -56,35 +56,8 @@ began = time.perf_counter()
 get(graph, list(graph), num_workers=2)
 print(time.perf_counter() - began)
 """
-MEMORY = {
-    "arrays on a cluster": """
-import dask.array as da
-from dask.distributed import Client, LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
-        x = da.random.random((8000, 8000), chunks=1000).persist()
-        print(float((x + x.T).mean().compute()))
-""",
-    "arrays in threads": """
-import dask.array as da
-print(float(da.random.random((20000, 8000), chunks=(2000, 8000)).std().compute()))
-x = da.random.random((10000, 10000), chunks=2500).compute()
-print(x.nbytes)
-""",
-    "a result in the client": """
-import dask.array as da
-from dask.distributed import Client, LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c, Client(c):
-        print(da.random.random((8000, 8000), chunks=2000).compute().nbytes)
-""",
-    "spikes of 100 ms": """
-import time, numpy as np, dask
-def spike(i):
-    x = np.ones(50_000_000); time.sleep(0.1); del x; time.sleep(0.1)
-print(dask.compute(*[dask.delayed(spike)(i) for i in range(12)], scheduler="threads"))
-""",
-}
+MEMORY = sorted((Path(__file__).parent / "memory").glob("*.py"))
+"""Ten programs, each with its own way to use memory."""
 
 
 def watched(script, folder, *arguments):
@@ -112,20 +85,22 @@ def sample_outside(pid: int) -> None:
 
 def measure_memory(folder: Path) -> dict[str, dict[str, float]]:
     found = {}
-    for name, text in MEMORY.items():
-        script = folder / "script.py"
-        script.write_text(text)
-        place = folder / name.replace(" ", "-")
-        program = subprocess.Popen(watched(script, place), stdout=subprocess.PIPE)
+    for script in MEMORY:
+        place = folder / script.stem
+        program = subprocess.Popen(
+            watched(script, place), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         outside = subprocess.Popen(
             [sys.executable, __file__, "--outside", str(program.pid)], stdout=subprocess.PIPE
         )
-        program.communicate()
+        program.wait()
         peak = int(outside.communicate()[0])
         said = json.loads((place / "metrics.json").read_text())["peak_bytes"]
-        found[name] = {"outside_bytes": peak, "reported_bytes": said, "ratio": said / peak}
+        found[script.stem] = {"outside_bytes": peak, "reported_bytes": said, "ratio": said / peak}
         print(
-            f"{name}: {peak / 1e6:.0f} MB outside, {said / 1e6:.0f} MB reported, {said / peak:.3f}"
+            f"{script.stem.replace('_', ' ')}: {peak / 1e6:.0f} MB outside, "
+            f"{said / 1e6:.0f} MB reported, {said / peak:.3f}",
+            flush=True,
         )
     return found
 

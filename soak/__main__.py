@@ -2,10 +2,10 @@
 
 import sys
 
-from soak import background, faults, lies
+from soak import background, cycles, faults, lies
 
 failed = False
-for part in (lies, background, faults):
+for part in (lies, cycles, background, faults):
     print(f"== {part.__doc__.splitlines()[0]}", flush=True)
     failed |= bool(part.main())
 sys.exit(failed)

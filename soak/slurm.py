@@ -51,6 +51,19 @@ def ask(*command):
     return done.stdout.split()
 
 
+def submit(partition, memory):
+    """Submit a job that takes memory and sleeps; return its number."""
+    options = [f"--partition={partition}", f"--mem={memory}", "--output=/dev/null"]
+    done = subprocess.run(
+        ["sbatch", "--parsable", *options],
+        input="#!/bin/sh\nexec sleep 300\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
 def list_jobs(state="pending,running,completing"):
     return ask("squeue", "--noheader", f"--states={state}", "--format=%A")
 
@@ -147,6 +160,54 @@ def case_cancelled_for_ever():
                 raise AssertionError("there was no error")
             finally:
                 is_over.set()
+
+
+def case_driven_out():
+    """Urgent jobs of others drive ours out in the midst of a run, twice."""
+    with open_jobs(partition="8GB", memory="3GB", jobs=2) as cluster:
+        cluster.wait(2)
+
+        def disturb():
+            for _ in range(2):
+                time.sleep(5)
+                urgent = submit("urgent", "8000M")
+                time.sleep(5)
+                subprocess.run(["scancel", urgent], check=False)
+
+        with meanwhile(disturb):
+            run_map(cluster, 60)
+        assert any("make room" in loss for loss in cluster.losses), cluster.losses
+
+
+def case_node_fails():
+    """A node fails in the midst of a run."""
+    with open_jobs(partition="pair", memory="5GB", jobs=2) as cluster:
+        cluster.wait(2)
+
+        def disturb():
+            time.sleep(5)
+            ask("scontrol", "update", "NodeName=node3", "State=DOWN", "Reason=tried")
+
+        with meanwhile(disturb):
+            run_map(cluster, 60)
+        wait_until(lambda: cluster.losses)
+        assert "its node failed" in cluster.losses[0], cluster.losses
+
+
+def case_as_many_as_the_work_can_use():
+    """The number of jobs follows the work: many for a long run, one for a short one."""
+    with open_jobs(jobs="auto") as cluster:
+        most = []
+
+        def look():
+            for _ in range(40):
+                most.append(len(list_jobs("running")))
+                time.sleep(0.5)
+
+        with meanwhile(look):
+            run_map(cluster, 120)
+        print(f"    jobs at work, every half second: {most}")
+        assert max(most) > 2, most
 
 
 def case_memory():

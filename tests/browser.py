@@ -18,6 +18,45 @@ from pathlib import Path
 
 PATIENCE_SECONDS = 60
 
+# All text of a page, that of figures included: they live in shadow trees.
+_DEEP_TEXT = """
+(() => {
+  const found = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) found.push(node.textContent);
+    if (node.nodeName === "STYLE" || node.nodeName === "SCRIPT") return;
+    if (node.shadowRoot) walk(node.shadowRoot);
+    node.childNodes.forEach(walk);
+  };
+  walk(document.body);
+  return found.join("\\n");
+})()
+"""
+
+# For each figure, how many points of its canvases are not empty, and how many colours they have.
+_INKED = """
+(() => {
+  const canvases = (node) => {
+    const found = node.nodeName === "CANVAS" ? [node] : [];
+    const inner = [...node.childNodes, ...(node.shadowRoot ? node.shadowRoot.childNodes : [])];
+    return found.concat(...inner.map(canvases));
+  };
+  return Object.fromEntries([...document.querySelectorAll(".plot")].map((plot) => {
+    let points = 0;
+    const colours = new Set();
+    for (const canvas of canvases(plot)) {
+      const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] > 0) points += 1;
+        if (data[i + 3] === 255) colours.add(data[i] * 65536 + data[i + 1] * 256 + data[i + 2]);
+      }
+    }
+    return [plot.id, [points, colours.size]];
+  }));
+})()
+"""
+_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
 
 def find_browser():
     """Return the path of a Chromium, or None."""
@@ -82,8 +121,10 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, *, width=1280, height=900, dark=False):
-        """Return a page that shows a file, when it is loaded and its figures are drawn."""
-        return Page(self, Path(path).absolute().as_uri(), width, height, dark)
+        """Return a page that shows a file or an address, when its figures are drawn."""
+        is_address = str(path).startswith("http")
+        address = str(path) if is_address else Path(path).absolute().as_uri()
+        return Page(self, address, width, height, dark)
 
     def _receive(self, deadline):
         while b"\0" not in self._buffer:
@@ -157,11 +198,27 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def text(self):
+        """Return all text of the page, that of figures included."""
+        return self.evaluate(_DEEP_TEXT)
+
+    def inked(self):
+        """Return for each figure how many points are drawn, and how many colours they have."""
+        return self.evaluate(_INKED)
+
+    def overflow(self):
+        """Return by how many pixels the page is wider than the window."""
+        return self.evaluate(_OVERFLOW)
+
     def wait_for(self, expression):
-        """Wait until an expression is true."""
+        """Wait until an expression of JavaScript is true."""
+        self.wait_until(lambda: self.evaluate(expression), expression)
+
+    def wait_until(self, is_so, what="what is awaited"):
+        """Wait until something is so."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not self.evaluate(expression):
-            assert time.monotonic() < deadline, f"{expression}; the page said {self.complaints()}"
+        while not is_so():
+            assert time.monotonic() < deadline, f"{what}; the page said {self.complaints()}"
             time.sleep(0.02)
 
     def move_mouse(self, x, y):

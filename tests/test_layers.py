@@ -17,6 +17,7 @@ ROWS = [
     {"resuming"},
     {"pipelines"},
     {"composing", "executing"},
+    {"equipping", "reusing"},
     {
         "queueing",
         "remembering",
@@ -24,8 +25,10 @@ ROWS = [
         "leftovers",
         "presenting",
         "observing",
-        "explaining",
+        "examining",
+        "live",
     },
+    {"explaining"},
     {
         "sources",
         "probing",

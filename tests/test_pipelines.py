@@ -10,6 +10,7 @@ import xarray
 
 import barrow
 from barrow.errors import BudgetError, InputError
+from barrow.explaining import explain
 from barrow.model.source import Reader, Source
 
 FRAMES, HEIGHT, WIDTH = 600, 64, 96
@@ -438,3 +439,17 @@ def test_a_long_stage_is_stored_although_it_fits_the_memory(movie, tmp_path, mon
     assert plan.before[0].result == "store"
     run = barrow.run(plan, quiet=True)
     np.testing.assert_array_equal(run.result[...], order(level(MOVIE)))
+
+
+def test_the_record_of_a_pipeline_holds_all_its_stages(movie, tmp_path):
+    run = barrow.run(steps(level, order), movie, to=tmp_path / "out.zarr", quiet=True)
+    record = barrow.record(run.folder)
+    (stage,) = record.facts["stages"]
+    assert stage["name"] == "level"
+    assert set(record.table("stage_task")["step"]) == {"level"}
+    assert len(record.table("stage_task")) == run.plan.before[0].n_chunks
+    report = explain(run.folder)
+    assert {step.name for step in report.steps} == {"level", "order"}
+    assert len(report.timeline.tasks["lane"]) > len(record.table("task"))
+    assert "the last of 2 stages" in report.headline
+    assert report.seconds >= record.facts["ended"] - stage["began"] - 0.01

@@ -4,7 +4,8 @@
 
 Known to differ, and left out: the width of a Morlet wavelet (Syncopy ignores it), times of
 interest for sliding windows (it does not centre windows on them), correlation above the
-diagonal for even lengths (it is one lag off), Granger causality of a recording near 0 Hz,
+diagonal for even lengths (it is one lag off), connectivity at 0 Hz (what a mean leaves there is
+rounding), Granger causality of a recording near 0 Hz,
 lines removed from overlapping windows of a single channel (it works in place). With an offset
 of fifty times the noise the lowest frequencies differ: its mean has single precision.
 """
@@ -146,15 +147,18 @@ def main():
             continue
         data = ephys.AnalogData(inputs[case["input"]], rate, inputs[case["input"] + ".trl"])
         found = np.asarray(getattr(ephys, case["call"])(data, **case["kwargs"]).data)
-        ratio = compare(found, theirs[case["name"]], case["kwargs"].get("output") == "angle")
+        known = theirs[case["name"]]
+        if case["kwargs"].get("method") in ("coh", "csd", "ppc") and found.shape == known.shape:
+            found, known = found[:, 1:], known[:, 1:]
+        ratio = compare(found, known, case["kwargs"].get("output") == "angle")
         is_plain = case["kwargs"].get("filter_class") == "but" and not case["kwargs"].get(
             "polyremoval"
         )
         if is_plain and case["kwargs"].get("polyremoval") is None:
-            exact[0] += np.array_equal(found, theirs[case["name"]])
+            exact[0] += np.array_equal(found, known)
             exact[1] += 1
         if not ratio <= 1:
-            bad.append((ratio, found.shape, theirs[case["name"]].shape, case))
+            bad.append((ratio, found.shape, known.shape, case))
     print(f"{given.count} cases, {failed} that Syncopy could not do, {len(bad)} that differ")
     print(f"Butterworth: {exact[0]} of {exact[1]} bit-identical")
     for entry in bad:

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, report, resume, run
+    from barrow.explaining import diagnose
+    from barrow.fields import collider as collider
     from barrow.fields import ephys as ephys
     from barrow.fields import miniscope as miniscope
+    from barrow.fields import spatial as spatial
+    from barrow.model.finding import Finding
     from barrow.model.plan import Plan
     from barrow.model.run import Run
     from barrow.model.source import Source
@@ -33,13 +37,15 @@ _HOMES = {
     "span": "barrow.recording.spans",
     "load_ipython_extension": "barrow.recording.notebook",
     "report": "barrow.api",
+    "diagnose": "barrow.explaining",
+    "Finding": "barrow.model.finding",
     "Step": "barrow.model.step",
     "Source": "barrow.model.source",
     "Plan": "barrow.model.plan",
     "Run": "barrow.model.run",
 }
 
-_FIELDS = ("ephys", "miniscope")
+_FIELDS = ("collider", "ephys", "miniscope", "spatial")
 
 __all__ = [
     "open",
@@ -53,10 +59,12 @@ __all__ = [
     "span",
     "record",
     "report",
+    "diagnose",
     "Step",
     "Source",
     "Plan",
     "Run",
+    "Finding",
 ]
 
 

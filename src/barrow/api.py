@@ -127,6 +127,7 @@ def run(
     resume: bool | None = None,
     on_error: OnError | None = None,
     quiet: bool = False,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Run:
     """Run a plan, a step, or a pipeline of steps.
@@ -143,6 +144,8 @@ def run(
         Where to keep plan, record and numbers of the run.
     resume, on_error
         As for :func:`barrow.map`; by default what the plan says.
+    act
+        Whether to free workers that are paused for ever, rather than only say so.
     like
         For steps: a plan, or the path of a saved one, to use instead of measuring.
 
@@ -163,6 +166,8 @@ def run(
     given = {name: value for name, value in options.items() if value is not None}
     if quiet:
         given["quiet"] = True
+    if not act:
+        given["act"] = False
     if isinstance(work, Plan):
         if like is not None:
             raise InputError("like= is for steps and data; a plan is run as it is.")
@@ -186,6 +191,7 @@ def map(
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
     resources: Mapping[str, float] | None = None,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to data of any size and put its answers together.
@@ -242,6 +248,8 @@ def map(
     resources
         What a task needs to itself while it runs, for example ``{"GPU": 1}``. See
         :class:`barrow.Step`.
+    act
+        Whether to free workers that are paused for ever, rather than only say so.
     like
         A plan, or the path of a saved one, to use instead of measuring: for the
         same function on other data of the same kind. See :func:`barrow.plan`.
@@ -261,7 +269,14 @@ def map(
     array([0.        , 1.        , 1.41421356, 1.73205081])
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, None, resources)
-    options = {"to": to, "resume": resume, "on_error": on_error, "quiet": quiet, "memory": memory}
+    options = {
+        "to": to,
+        "resume": resume,
+        "on_error": on_error,
+        "quiet": quiet,
+        "memory": memory,
+        "act": act,
+    }
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
@@ -279,6 +294,7 @@ def reduce(
     quiet: bool = False,
     kwargs: Mapping[str, Any] | None = None,
     resources: Mapping[str, float] | None = None,
+    act: bool = True,
     like: Plan | str | PathLike[str] | None = None,
 ) -> Any:
     """Apply a function to every chunk of the data and add its answers up.
@@ -305,7 +321,7 @@ def reduce(
     {99}
     """
     steps = as_steps(func, whole, halo, border, kwargs, name, combine, resources)
-    options = {"on_error": on_error, "quiet": quiet, "memory": memory}
+    options = {"on_error": on_error, "quiet": quiet, "memory": memory, "act": act}
     return _run_steps(steps, open_all(sources), options, cluster, like).result
 
 
@@ -381,7 +397,8 @@ def cluster(
         For ``"slurm"`` only:
 
         - ``partition``: by default the smallest in which a job has room for ``memory``;
-        - ``jobs``: how many (8), each a worker with ``cores`` (1);
+        - ``jobs``: how many (8), each a worker with ``cores`` (1); ``"auto"`` for as many as
+          the work can use;
         - ``walltime``: seconds, ``"2h"`` or ``"1:30:00"``; ``account``;
         - ``timeout``: seconds to wait for the first worker (360);
         - ``interface``: the network card to use; by default the one that leads to the nodes;

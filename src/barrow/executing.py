@@ -5,11 +5,9 @@ The one place where a plan becomes files, threads and workers.
 
 import json
 import os
-import sqlite3
 import time
-import uuid
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,32 +16,32 @@ from typing import Any
 
 import numpy as np
 
+from barrow.equipping import start_engine
 from barrow.errors import OutputError
-from barrow.explaining import write_report, write_unasked
+from barrow.explaining import diagnose, write_report, write_unasked
 from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.skipped import Skipped
 from barrow.model.source import Source
-from barrow.pinning import one_library_thread
-from barrow.planning.layout import worker_limit
 from barrow.planning.stored import choose_stored_chunks, divides
 from barrow.presenting import open_stored, present, put_labels_of
+from barrow.recording.environment import describe_environment
+from barrow.recording.metrics import compare
 from barrow.recording.opening import begin_record
 from barrow.recording.own import OwnSampling, describe_run
-from barrow.recording.record import RecordWriter, describe_environment, read_skipped
+from barrow.recording.record import RecordWriter
+from barrow.recording.stages import take_over
 from barrow.remembering import doubting, learn_from
+from barrow.reusing import reuse
 from barrow.running import folders, stores
-from barrow.running.asking import Asking
 from barrow.running.backlog import Backlog
-from barrow.running.dask_engine import DaskEngine
 from barrow.running.disk import write_whole
-from barrow.running.engines import Engine, InlineEngine, ThreadEngine
+from barrow.running.engines import Engine
 from barrow.running.folders import RunFolder
 from barrow.running.interrupts import listening, shielded
 from barrow.running.ledger import find_damaged
-from barrow.running.lookout import Lookout
 from barrow.running.progress import Progress
 from barrow.running.room import run_chunks
 from barrow.running.saved_call import Call
@@ -60,7 +58,7 @@ def execute(
     plan: Plan,
     cluster: Any,
     kept_target: Source | None = None,
-    skipped: Sequence[Skipped] = (),
+    before: Run | None = None,
     call: Call | None = None,
 ) -> Run:
     """Run a plan to its end; ``cluster`` is a handle when its engine is Dask.
@@ -70,8 +68,8 @@ def execute(
     kept_target
         What the plan of the run keeps instead of its own target, so that it does not
         hold data that are soon gone.
-    skipped
-        Chunks that earlier stages have left out.
+    before
+        The stage before: its record and the chunks it has left out go into those of this one.
     call
         What the plan was made for, if that is known already.
     """
@@ -88,14 +86,14 @@ def execute(
         key = call.key if plan.options.get("resume", True) else None
         whole = folders.find_result(to)
         if whole is not None:
-            return _reuse(plan, whole, key)
+            return reuse(plan, whole, key)
         folder = folders.open_result_folder(to)
     try:
         if to is not None and (whole := folders.find_result(to)) is not None:
             folder.remove()  # another process has just finished it
-            return _reuse(plan, whole, key)
+            return reuse(plan, whole, key)
         found = Leftover() if to is None else adopt(plan, folder, key)
-        execution = _Execution(found.settle(plan), folder, call, kept_target, tuple(skipped), found)
+        execution = _Execution(found.settle(plan), folder, call, kept_target, before, found)
         with listening(), doubting(execution.target, key=plan.cost_key):
             return execution.carry_out(cluster)
     except BaseException:
@@ -107,56 +105,10 @@ def execute(
         raise
 
 
-def _reuse(plan: Plan, folder: RunFolder, key: str | None) -> Run:
-    """Return a result that is already there, if it is the one asked for."""
-    if key is None or folder.read_key() != key:
-        raise OutputError(
-            f"{folder.store} holds another result: it was made by another function, with other "
-            "arguments or from other data. Choose another place, or move it away."
-        )
-    try:
-        skipped = read_skipped(folder.record_path)
-        metrics = json.loads(folder.metrics_path.read_text())
-        plan = replace(plan, measured=compare(plan, metrics))
-    except (OSError, ValueError, KeyError, TypeError, sqlite3.Error) as error:
-        why = f"what is kept of its run cannot be read ({error})"
-        raise folders.damaged_result(folder, why) from None
-    if skipped and plan.options.get("on_error") != "skip":
-        raise OutputError(
-            f"{folder.store} holds this result, but {format_count(len(skipped), 'chunk')} of it "
-            f"were skipped. The first: {skipped[0]}\nUse it with on_error='skip', or choose "
-            "another place."
-        )
-    try:
-        opened = open_stored(plan, folder.store)
-    except Exception as error:
-        raise OutputError(
-            f"{folder.store} holds a result that cannot be opened any more: {error}. It is left "
-            "as it is. Move it away to compute it again, or choose another place."
-        ) from None
-    return Run(present(plan, opened), plan, metrics, folder.root, skipped, write_report)
-
-
 def discard(run: Run) -> None:
     """Remove what a run has left on disk, unless it was given a place."""
     if run.plan.options.get("to") is None:
         RunFolder(run.folder, run.folder / "result.zarr").remove()
-
-
-def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
-    """Return what a run took, by the names under which a plan shows it."""
-    chunks = metrics["chunks"]
-    spent = sum(metrics[name] for name in ("read_seconds", "compute_seconds", "write_seconds"))
-    measured = {
-        "wall_seconds": metrics["wall_seconds"],
-        "task_seconds": spent / max(1, chunks),
-        "chunks": chunks,
-        "chunks_found": metrics["chunks_found"],
-        "probing_seconds": plan.cost.probing_seconds,
-    }
-    peaks = ("peak_task_bytes", "peak_resident_bytes")
-    name = next((name for name in peaks if metrics.get(name)), None)
-    return measured if name is None else {**measured, name: metrics[name]}
 
 
 @dataclass
@@ -168,12 +120,14 @@ class _Execution:
     call: Call | None
     """What can be taken up again; None if the result has no place of its own."""
     kept_target: Source | None
-    skipped: tuple[Skipped, ...]
-    """Chunks without an answer, first those of earlier stages."""
+    before: Run | None
+    """The stage before, of a pipeline."""
     found: Leftover
     sink: Sink | None = None
     values: np.ndarray | None = None
     """The result, when it stays in memory."""
+    skipped: tuple[Skipped, ...] = ()
+    """Chunks without an answer, first those of earlier stages."""
     course: Course = field(init=False)
     """What happens on the way."""
     notes: list[str] = field(default_factory=list)
@@ -190,7 +144,11 @@ class _Execution:
             record = self._open_record(stack)
             finished = self._find_finished(record)
             self._check_space(record, len(finished))
-            engine = self._start_engine(cluster, stack)
+            self.sink = self._make_sink()
+            progress = self._steer(record, finished)
+            plan = self.plan
+            work = Work(self.target, plan.grid, self.sink, plan.strides, plan.budget_bytes)
+            engine = start_engine(plan, work, self.course, cluster, self.folder.root, stack)
             # From here on, what is in the folder is worth being taken up again.
             self._keep(self.folder.plan_path, self.plan.to_json())
             if self.call is not None:
@@ -199,10 +157,13 @@ class _Execution:
             record.describe({"plan": self.plan.to_json(), **describe_run()})
             record.describe(describe_environment())
             record.forget_skipped()
+            if self.before is not None:
+                take_over(record, self.before.folder / "record.sqlite")
+                self.skipped = self.before.skipped
             for earlier in self.skipped:
                 record.note_skipped(earlier)
             with OwnSampling(record) as sampling:
-                value = self._run(engine, record, finished)
+                value = self._run(engine, record, progress)
             totals = record.totals()
             wall = time.perf_counter() - began
             held = record.account(self.plan.slots, time.time() - wall, time.time())
@@ -289,50 +250,6 @@ class _Execution:
         number, lease = self.folder.begin_lease(), os.fspath(self.folder.lease_path)
         return ZarrSink(os.fspath(path), number, lease)
 
-    def _start_engine(self, cluster: Any, stack: ExitStack) -> Engine:
-        self.sink = self._make_sink()
-        plan = self.plan
-        work = Work(
-            self.target,
-            plan.grid,
-            self.sink,
-            plan.strides,
-            plan.budget_bytes,
-        )
-        if plan.engine == "inline":
-            return InlineEngine(work)
-        if plan.engine == "threads":
-            stack.enter_context(one_library_thread())
-            return ThreadEngine(work, plan.threads)
-        if plan.engine == "processes":
-            from barrow.sites.local import start_local
-
-            limit = worker_limit(plan.budget_bytes, plan.threads)
-            cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
-        key = f"{plan.name}-{uuid.uuid4().hex}"
-        is_sized = plan.engine == "processes"
-        stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
-        if plan.is_local:
-            work = work.shared()
-        # A worker that keeps so much from its tasks has no room for the next one.
-        is_own = cluster.is_supervised and plan.is_local
-        recycle = cluster.site().limit_bytes - plan.budget_bytes if is_own else 0
-        return DaskEngine(
-            work,
-            cluster.client,
-            plan.slots,
-            plan.name,
-            key=key,
-            asking=Asking(plan.budget_bytes, plan.slots / plan.workers, plan.resources),
-            lookout=Lookout(
-                cluster.client,
-                on_wait=lambda message: self.course.on_wait(message),
-                find_failures=lambda: cluster.failures,
-            ),
-            recycle_bytes=max(0, recycle),
-            on_recycle=lambda report: self.course.on_recycle(report),
-        )
-
     def _make_sink(self) -> Sink | None:
         plan, target = self.plan, self.target
         if plan.result == "value":
@@ -363,16 +280,22 @@ class _Execution:
         )
         return self._sink
 
-    def _run(self, engine: Engine, record: RecordWriter, finished: set[int]) -> Any:
-        plan, total = self.plan, self.plan.n_chunks
+    def _steer(self, record: RecordWriter, finished: set[int]) -> Progress:
+        """Set the course of the run; return what shows how far it is."""
+        plan = self.plan
+        backlog = Backlog(plan.grid, finished)
+        progress = Progress(
+            plan.name, plan.n_chunks, len(finished), plan.options.get("quiet", False)
+        )
+        watch = self._watch(backlog.left, record, progress) if self.is_stored else None
+        self.course = Course(plan, self.target, backlog, record, progress, self._blank, watch)
+        return progress
+
+    def _run(self, engine: Engine, record: RecordWriter, progress: Progress) -> Any:
+        plan, course, total = self.plan, self.course, self.plan.n_chunks
         read = self.target.read
         combine = read.step.combine if isinstance(read, Apply) else None
-        backlog = Backlog(plan.grid, finished)
-        progress = Progress(plan.name, total, len(finished), plan.options.get("quiet", False))
-        watch = self._watch(backlog.left, record, progress) if self.is_stored else None
-        self.course = course = Course(
-            plan, self.target, backlog, record, progress, self._blank, watch
-        )
+        watch = course.watch
         status = "failed"
         for note in self.notes:
             progress.say(note)
@@ -380,7 +303,7 @@ class _Execution:
             try:
                 value = run_chunks(
                     engine,
-                    backlog,
+                    course.backlog,
                     slots=plan.slots,
                     chunk_seconds=plan.seconds * plan.slots / total,
                     on_report=course.on_report,
@@ -439,13 +362,13 @@ class _Execution:
         folder = self.folder.finish()
         kept = replace(self.plan, target=self.kept_target or self.target)
         if self.plan.result == "value":
-            run = Run(value, kept, metrics, folder.root, self.skipped, write_report)
+            run = Run(value, kept, metrics, folder.root, self.skipped, write_report, diagnose)
             owner: Any = run
         else:
             is_stored = self.values is None
             owner = open_stored(self.plan, folder.store) if is_stored else self.values
             result = present(self.plan, owner)
-            run = Run(result, kept, metrics, folder.root, self.skipped, write_report)
+            run = Run(result, kept, metrics, folder.root, self.skipped, write_report, diagnose)
         if folder.is_temporary:
             # All that is later made of the result, lazily or as a view, holds its owner.
             weakref.finalize(owner, folder.remove)

@@ -3,15 +3,28 @@
 Apart from :mod:`barrow.api`, so that a program which is only watched does not load the engine.
 """
 
-import warnings
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
+from barrow.diagnosing.live import Live
+from barrow.explaining import write_safely
+from barrow.model.finding import Finding
+from barrow.recording import joining
 from barrow.recording.reading import Record, open_record
-from barrow.recording.watching import Watch
+from barrow.recording.sending import Sender
+from barrow.recording.watching import Watch, Watched
+
+ANSWER_SECONDS = 5.0
+"""How long a scheduler may take to say who its workers are."""
 
 
-def watch(folder: str | PathLike[str]) -> Watch:
+def watch(folder: str | PathLike[str], *, act: bool = False) -> Watch:
     """Record all that Dask does while a block of code runs.
 
     Any Dask code, on any cluster: those that are up, those that the code makes, or none at all.
@@ -21,6 +34,8 @@ def watch(folder: str | PathLike[str]) -> Watch:
     ----------
     folder
         Where to keep the record: a new folder, or an empty one.
+    act
+        Whether to free workers that are paused for ever, rather than only say so.
 
     Returns
     -------
@@ -36,7 +51,69 @@ def watch(folder: str | PathLike[str]) -> Watch:
     >>> run.metrics["status"], run.metrics["tasks_failed"], run.record.table("span").name[0]
     ('done', 0, 'add')
     """
-    return Watch(folder, after_watch)
+    return _Attended(folder, act)
+
+
+class _Attended(Watch):
+    """A watch with a doctor: what cannot wait is said while the program runs."""
+
+    def __init__(self, folder: str | PathLike[str], act: bool) -> None:
+        super().__init__(folder, write_safely)
+        self._act = act
+        self._unsticking: dict[str, Any] = {}
+
+    def __enter__(self) -> Watched:
+        watched = super().__enter__()
+        tell = partial(tell_at_once, note)
+        self._live = Live(lambda: watched.record, tell, on_look=self._free)
+        self._live.__enter__()
+        return watched
+
+    def __exit__(self, *how: Any) -> None:
+        self._live.__exit__(*how)
+        super().__exit__(*how)
+
+    def _free(self) -> None:
+        """Look after workers that are paused, if that is wanted."""
+        if not self._act or "distributed" not in sys.modules:
+            return
+        from distributed.client import _global_clients
+
+        from barrow.running.unsticking import Unsticking
+
+        clients: list[Any] = list(_global_clients.values())
+        for client in clients:
+            if client.status != "running":
+                continue
+            if client.id not in self._unsticking:
+                tell = partial(note, "stuck")
+                self._unsticking[client.id] = Unsticking(client, tell)
+            known = client.sync(client.scheduler.identity, callback_timeout=ANSWER_SECONDS)
+            self._unsticking[client.id].see(known["workers"])
+
+
+def attend(folder: Path, sender: Sender) -> Live:
+    """Return a doctor for a program that another process runs, and this one records."""
+    read = partial(Record, folder / "record.sqlite")
+    return Live(read, partial(tell_at_once, partial(send_event, sender)))
+
+
+def tell_at_once(note: Callable[[str, str, Mapping[str, Any]], None], finding: Finding) -> None:
+    """Put a finding into the record; if it is trouble, say it on standard error as well."""
+    note("finding", finding.claim, {"code": finding.code, "severity": finding.severity})
+    if finding.is_trouble:
+        print(f"barrow: {finding.code}: {finding.claim} {finding.advice}", file=sys.stderr)
+
+
+def note(kind: str, message: str, details: Mapping[str, Any]) -> None:
+    """Put an event into the record of the program that is watched here."""
+    if (here := joining.current()) is not None:
+        send_event(here.sender, kind, message, details)
+
+
+def send_event(sender: Sender, kind: str, message: str, details: Mapping[str, Any]) -> None:
+    """Put an event into a record that is being written."""
+    sender.put("event", time.time(), kind, message, json.dumps(details))
 
 
 def record(folder: str | PathLike[str]) -> Record:
@@ -51,13 +128,3 @@ def record(folder: str | PathLike[str]) -> Record:
     ('done', 'chunk')
     """
     return open_record(folder)
-
-
-def after_watch(folder: Path) -> None:
-    """Write the report of a program that was watched; it has ended, whatever comes of this."""
-    from barrow.reporting.writing import read_content, write_page
-
-    try:
-        write_page(read_content(open_record(folder)), folder)
-    except Exception as error:
-        warnings.warn(f"The report of {folder} could not be written: {error}", stacklevel=2)

@@ -24,7 +24,6 @@ from barrow.model.plan import Plan
 from barrow.model.reading import block_at
 from barrow.model.run import Run
 from barrow.model.site import Site
-from barrow.model.skipped import Skipped
 from barrow.model.source import Labels, Source
 from barrow.model.step import Step
 from barrow.planning.layout import MEMORY_SHARE
@@ -160,7 +159,6 @@ def _run_stages(plan: Plan, site: Site, handle: Any, call: Call | None) -> Run:
         return execute(plan, handle, call=call)
     checkpoint: Run | None = None
     done: list[Plan] = []
-    skipped: tuple[Skipped, ...] = ()
     # With a place for the result, what lies between outlives an interruption.
     kept = None if to is None else checkpoint_folder(to)
     if kept is not None:
@@ -177,8 +175,7 @@ def _run_stages(plan: Plan, site: Site, handle: Any, call: Call | None) -> Run:
             elif kept is not None and ready.result == "store":
                 ready, part = _keep(ready, kept / f"{number}.zarr")
             # The plan that is kept must not hold the checkpoint it has read.
-            run = execute(ready, handle, stage.target, skipped, part)
-            skipped = run.skipped
+            run = execute(ready, handle, stage.target, checkpoint, part)
             done.append(run.plan)
             if checkpoint is not None:
                 discard(checkpoint)

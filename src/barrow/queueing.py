@@ -87,7 +87,7 @@ def jobs_for(plan: Plan) -> Iterator[tuple[Plan, Cluster]]:
     """Ask for jobs that suffice for a plan; yield the plan as they can do it, and the jobs."""
     options = choose_options(plan, read_partitions())
     with start_slurm(options) as cluster:
-        yield fit_to_jobs(plan, int(options.memory or 0), options.jobs), cluster
+        yield fit_to_jobs(plan, int(options.memory or 0), int(options.jobs)), cluster
 
 
 def fit_to_jobs(plan: Plan, memory_bytes: int, jobs: int) -> Plan:

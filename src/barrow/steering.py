@@ -1,6 +1,9 @@
 """Steer a run: what its chunks report is noted, learnt from, and put right."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
 
 from barrow.errors import BarrowError, BudgetError, OutputError, StepError
 from barrow.model.plan import Plan
@@ -16,7 +19,7 @@ from barrow.running.recovery import Recovery
 from barrow.running.sinks import WriteError
 from barrow.running.task import TaskReport
 from barrow.running.watch import Watch
-from barrow.units import format_bytes
+from barrow.units import format_bytes, format_count
 
 # Of an error that is as long as the data it complains about.
 LONGEST_REASON = 500
@@ -45,8 +48,8 @@ class Course:
     ) -> None:
         self._name = plan.name
         self._may_skip = plan.options.get("on_error") == "skip"
-        self._backlog = backlog
-        self._watch = watch
+        self.backlog = backlog
+        self.watch = watch
         self._record = record
         self._progress = progress
         self._blank = blank
@@ -61,6 +64,10 @@ class Course:
             plan.budget_bytes,
             whole_bytes=plan.budget_bytes * plan.threads,
         )
+        self._planned_seconds = plan.task_seconds
+        self._n_left, self._n_done, self._spent_seconds = backlog.left, 0, 0.0
+        self._last_seconds = time.monotonic()
+        self._staff: dict[str, int] = {}
         self._resized = self._recycled = 0
         self._skipped: list[Skipped] = []
         self.first_error: Exception | None = None
@@ -76,15 +83,21 @@ class Course:
         try:
             self._record.note_chunks(report.worker, report.resident_bytes, report.chunks)
         except OutputError:
-            if self._watch is not None:
-                self._watch.check_presence()  # that would say more
+            if self.watch is not None:
+                self.watch.check_presence()  # that would say more
             raise
         self._progress.update(report)
-        if self._watch is not None:
-            self._watch.see(report)
+        self._last_seconds = time.monotonic()
+        self._n_left -= report.n_cells
+        self._n_done += report.n_cells
+        self._spent_seconds += sum(
+            c.read_seconds + c.compute_seconds + c.write_seconds for c in report.chunks
+        )
+        if self.watch is not None:
+            self.watch.see(report)
             if self._record.trouble:
-                self._watch.close(f"the record cannot be written: {self._record.trouble}")
-        message = self._recovery.on_done(batch, report.n_cells, self._backlog)
+                self.watch.close(f"the record cannot be written: {self._record.trouble}")
+        message = self._recovery.on_done(batch, report.n_cells, self.backlog)
         if message is not None:
             self._record.note_event("split", message, {"parts": dict(batch.parts)})
         if self._learner is not None and not batch.parts:
@@ -114,10 +127,39 @@ class Course:
         details = {"worker": report.worker, "resident_bytes": report.resident_bytes}
         self._record.note_event("recycled", message, details)
 
+    @property
+    def left(self) -> tuple[int, float]:
+        """Chunks that are not done yet, and how long one takes, as far as that is known."""
+        usual = self._spent_seconds / self._n_done if self._n_done else self._planned_seconds
+        # If nothing has ended for a while, chunks take at least that long.
+        return self._n_left, max(usual, time.monotonic() - self._last_seconds)
+
+    def on_workers(self, there: int, asked: int | None) -> None:
+        """Note how many workers there are, and how many were asked for, when that changes."""
+        staff = {"there": there} if asked is None else {"there": there, "asked": asked}
+        is_first, is_same = not self._staff, staff == self._staff
+        self._staff = staff
+        if is_same or (is_first and asked is None):
+            return
+        message = f"{format_count(there, 'worker')} at work"
+        wanted = "" if asked is None else f", {asked} asked for"
+        self._record.note_event("workers", f"{message}{wanted}.", staff)
+
     def on_wait(self, message: str) -> None:
         """Say that there is nobody to do the work."""
         self._progress.say(message)
         self._record.note_event("waiting", message, {})
+
+    def on_jobs(self, news: Iterable[str]) -> None:
+        """Note what a queue has done to the jobs in which the work is done."""
+        with suppress(OutputError):  # the run itself will meet it, and say so
+            for message in news:
+                self._record.note_event("job", message, {})
+
+    def on_stuck(self, message: str, numbers: Mapping[str, Any]) -> None:
+        """Say that a worker is paused for ever, and what is done about it."""
+        self._progress.say(message)
+        self._record.note_event("stuck", message, numbers)
 
     def counts(self) -> dict[str, int]:
         """Return how often something happened."""
@@ -127,18 +169,18 @@ class Course:
             "lost": self._recovery.n_lost,
             "recycled": self._recycled,
             "skipped": len(self._skipped),
-            "paused": self._watch.n_paused if self._watch is not None else 0,
+            "paused": self.watch.n_paused if self.watch is not None else 0,
         }
 
     def _put_right(self, setback: Setback) -> tuple[str, str]:
         """Put a batch back if that can help; return what was done, in a word and in words."""
         batch, error = setback.batch, setback.error
         if setback.is_loss:
-            return "lost", self._recovery.on_loss(batch, self._backlog)
+            return "lost", self._recovery.on_loss(batch, self.backlog)
         if isinstance(error, MemoryError) and not isinstance(error, BudgetError):
             # What was thought of its memory was wrong, so nothing is made larger any more.
             self._learner = None
-            return "split", self._recovery.on_memory(batch, self._backlog, find_asked(error))
+            return "split", self._recovery.on_memory(batch, self.backlog, find_asked(error))
         raise error
 
     def _skip(self, batch: Batch, error: Exception) -> str:
@@ -146,34 +188,35 @@ class Course:
         unit = batch.units[0]
         if len(unit) > 1:
             # One of several chunks in one call: each is tried by itself.
-            self._recovery.take_apart(batch, self._backlog)
+            self._recovery.take_apart(batch, self.backlog)
             return f"{self._recovery.name_unit(unit)} failed together: they are done one by one."
         try:
             self._blank(unit)
         except WriteError as unwritten:
-            self._backlog.put_back(batch)
-            if self._watch is not None:
-                self._watch.on_trouble(unwritten.trouble)
+            self.backlog.put_back(batch)
+            if self.watch is not None:
+                self.watch.on_trouble(unwritten.trouble)
             return f"{self._recovery.name_unit(unit)} cannot be skipped now: no room for a gap."
-        self._recovery.drop_first(batch, self._backlog)
+        self._recovery.drop_first(batch, self.backlog)
         self.first_error = self.first_error or error
         left_out = Skipped(
             self._name,
             unit.start,
-            self._backlog.grid.ranges(unit.start),
+            self.backlog.grid.ranges(unit.start),
             explain(error),
             batch.attempts + 1,
         )
         self._skipped.append(left_out)
         self._record.note_skipped(left_out)
         self._progress.skip()
+        self._n_left -= 1
         return f"Skipped: {left_out}"
 
     def _resize(self, learner: Learner) -> None:
         """Cut what is left another way, if what was learnt says so."""
-        change = learner.propose(cells_left=self._backlog.left, first=self._backlog.first)
+        change = learner.propose(cells_left=self.backlog.left, first=self.backlog.first)
         if change is not None:
-            self._backlog.cut(change.cut.cells, change.cut.strides)
+            self.backlog.cut(change.cut.cells, change.cut.strides)
             self._record.note_event("resized", change.message, change.details())
             self._resized += 1
 

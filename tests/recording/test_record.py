@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from barrow.recording.record import RecordWriter, describe_environment
+from barrow.recording.environment import describe_environment
+from barrow.recording.record import RecordWriter
 from barrow.recording.schema import COLUMNS, VERSION
 
 CHUNK = (4, 0.0, 0.1, 0.2, 0.1, 0.3, 800, 900, 1, (77,), 50)

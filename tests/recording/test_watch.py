@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import venv
 
 import pytest
 
@@ -190,3 +191,27 @@ def test_a_folder_that_is_in_use_is_refused(program, watch, tmp_path):
     assert done.returncode == 1
     assert "is not empty" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_program_of_another_environment_needs_no_barrow_there(program, watch, tmp_path):
+    venv.create(tmp_path / "other", symlinks=True)
+    script = program("import sys; print(sys.prefix, 'barrow.recording.joining' in sys.modules)")
+    python = tmp_path / "other" / "bin" / "python"
+    done, record = watch("--python", python, script)
+    assert done.stdout.split() == [str(tmp_path / "other"), "True"]
+    assert "nothing inside" not in done.stderr
+    assert record.facts["versions"] == {}
+    assert record.status == "done"
+
+
+def test_a_cluster_that_was_there_before_the_program_is_followed(program, watch, start_dask):
+    with start_dask(n_workers=1, threads_per_worker=1) as cluster:
+        connect = (
+            f"from distributed import Client\nwith Client({cluster.scheduler_address!r}) as c:"
+        )
+        done, record = watch(program(f"{connect}\n    print(c.submit(abs, -7).result())"))
+    assert done.stdout.split() == ["7"]
+    workers = record.query("select name from process where kind = 'worker'")["name"]
+    assert len(workers) == 1
+    assert workers[0] in set(record.table("sample")["process"])
+    assert record.metrics["tasks_done"] == 1

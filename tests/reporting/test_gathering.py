@@ -8,8 +8,8 @@ import pytest
 
 import barrow
 from barrow.model.cost import Cost
+from barrow.model.finding import Finding
 from barrow.recording.reading import open_record
-from barrow.reporting.content import Finding
 from barrow.reporting.figures import draw_figures
 from barrow.reporting.gathering import gather
 from barrow.reporting.timeline import MOST_TASKS
@@ -219,7 +219,13 @@ def test_a_run_that_was_taken_up_and_killed_does_not_carry_the_old_end(watched):
 
 
 def test_the_first_finding_is_what_is_wrong_and_what_to_change(watched):
-    finding = Finding("Workers waited for the disk.", ("60 % of the time",), "Use larger chunks.")
+    finding = Finding(
+        "DAT01",
+        "warning",
+        "Workers waited for the disk.",
+        ("60 % of the time",),
+        "Use larger chunks.",
+    )
     content = gather(watched().read(), findings=[finding])
     assert content.headline.endswith(
         "; Workers waited for the disk; what to do: Use larger chunks."

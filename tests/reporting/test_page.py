@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import barrow
+from barrow.model.finding import Finding
 from barrow.reporting.gathering import gather
 from barrow.reporting.html import format_html
 from barrow.reporting.writing import write_page
@@ -20,53 +21,14 @@ HOSTILE = [
     "line\nbreak\ttab \x1b[31m",
 ]
 
-# All text of a page, that of figures included: they live in shadow trees.
-DEEP_TEXT = """
-(() => {
-  const found = [];
-  const walk = (node) => {
-    if (node.nodeType === Node.TEXT_NODE) found.push(node.textContent);
-    if (node.nodeName === "STYLE" || node.nodeName === "SCRIPT") return;
-    if (node.shadowRoot) walk(node.shadowRoot);
-    node.childNodes.forEach(walk);
-  };
-  walk(document.body);
-  return found.join("\\n");
-})()
-"""
-
-# For each figure, how many points of its canvases are not empty, and how many colours they have.
-INKED = """
-(() => {
-  const canvases = (node) => {
-    const found = node.nodeName === "CANVAS" ? [node] : [];
-    const inner = [...node.childNodes, ...(node.shadowRoot ? node.shadowRoot.childNodes : [])];
-    return found.concat(...inner.map(canvases));
-  };
-  return Object.fromEntries([...document.querySelectorAll(".plot")].map((plot) => {
-    let points = 0;
-    const colours = new Set();
-    for (const canvas of canvases(plot)) {
-      const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-      for (let i = 0; i < data.length; i += 4) {
-        if (data[i + 3] > 0) points += 1;
-        if (data[i + 3] === 255) colours.add(data[i] * 65536 + data[i + 1] * 256 + data[i + 2]);
-      }
-    }
-    return [plot.id, [points, colours.size]];
-  }));
-})()
-"""
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
 
 @pytest.fixture
-def show(browser, tmp_path):
-    """Write the page of a record and open it; all pages are closed in the end."""
+def show_content(browser, tmp_path):
+    """Write a page and open it; all pages are closed in the end."""
     opened = []
 
-    def open_page(record, **options):
-        path = write_page(gather(record), tmp_path)
+    def open_page(content, **options):
+        path = write_page(content, tmp_path)
         opened.append(browser.open(path, **options))
         return opened[-1]
 
@@ -75,13 +37,19 @@ def show(browser, tmp_path):
         page.close()
 
 
+@pytest.fixture
+def show(show_content):
+    """Open the page of a record."""
+    return lambda record, **options: show_content(gather(record), **options)
+
+
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (400, False)])
 def test_a_page_is_drawn_without_a_word_of_complaint(show, watched, width, dark):
     page = show(watched().read(), width=width, dark=dark)
     assert page.complaints() == []
     assert page.requests() == []
-    assert page.evaluate(OVERFLOW) == 0
-    inked = page.evaluate(INKED)
+    assert page.overflow() == 0
+    inked = page.inked()
     assert inked.keys() == {"figure-timeline", "figure-memory"}
     for points, colours in inked.values():
         assert points > 5000
@@ -93,8 +61,8 @@ def test_the_page_of_an_own_run_shows_predictions(browser, tmp_path):
     run = barrow.run(plan, folder=tmp_path / "run")
     page = browser.open(run.report_path)
     assert page.complaints() == []
-    assert all(points > 1000 for points, _ in page.evaluate(INKED).values())
-    assert "Predicted and measured" in page.evaluate(DEEP_TEXT)
+    assert all(points > 1000 for points, _ in page.inked().values())
+    assert "Predicted and measured" in page.text()
     page.close()
 
 
@@ -103,7 +71,7 @@ def test_figures_follow_the_reader_from_light_to_dark(show, watched):
     assert page.evaluate("document.documentElement.dataset.drawn") == "light"
     page.show(dark=True)
     page.wait_for("document.documentElement.dataset.drawn === 'dark'")
-    page.wait_for(f"{INKED.strip()}['figure-memory'][0] > 5000")
+    page.wait_until(lambda: page.inked()["figure-memory"][0] > 5000)
     assert page.complaints() == []
 
 
@@ -113,8 +81,8 @@ def test_hostile_names_are_text_everywhere(show, watched):
     assert page.requests() == []
     assert page.evaluate("document.title") == "analysis.py: report of a run"
     assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
-    assert page.evaluate(OVERFLOW) == 0
-    text = page.evaluate(DEEP_TEXT)
+    assert page.overflow() == 0
+    text = page.text()
     for name in (HOSTILE[0], HOSTILE[1], HOSTILE[2], HOSTILE[4], HOSTILE[5]):
         assert name in text
 
@@ -127,8 +95,8 @@ def test_a_tooltip_shows_a_hostile_name_as_text(show, watched):
     )
     page.move_mouse(x - 1, y)
     page.move_mouse(x, y)
-    page.wait_for(f"{DEEP_TEXT.strip()}.includes('took: ')")
-    text = page.evaluate(DEEP_TEXT)
+    page.wait_until(lambda: "took: " in page.text())
+    text = page.text()
     assert f"step: {HOSTILE[0]}" in text
     assert page.complaints() == []
     assert page.evaluate("document.title") == "analysis.py: report of a run"
@@ -144,7 +112,7 @@ def test_a_hostile_name_of_the_run_itself_is_text(show, watched):
 def test_a_run_without_anything_has_a_page(show, empty_record):
     page = show(empty_record.read())
     assert page.complaints() == []
-    assert "there is nothing to draw" in page.evaluate(DEEP_TEXT)
+    assert "there is nothing to draw" in page.text()
 
 
 def test_a_page_names_no_place_outside_itself(watched):
@@ -163,3 +131,26 @@ def test_no_script_runs_but_those_the_page_names(watched):
     policy = re.search(r'Security-Policy" content="([^"]*)"', format_html(gather(watched().read())))
     assert "default-src 'none'" in policy[1]
     assert re.search(r"script-src( 'sha256-[A-Za-z0-9+/=]+'){3}$", policy[1])
+
+
+def test_findings_stand_in_their_order_with_evidence_advice_and_cost(show_content, watched):
+    findings = [
+        Finding(
+            "MEM02", "failure", "A worker ran out of memory.", ("held 3 GiB",), "Use 4GB.", 42.0
+        ),
+        Finding("CHK01", "note", HOSTILE[0], (HOSTILE[1],), HOSTILE[2], saves_bytes=2**30),
+    ]
+    page = show_content(gather(watched().read(), findings=findings))
+    text = page.text()
+    assert text.index("A worker ran out of memory.") < text.index(HOSTILE[0])
+    for part in (
+        "MEM02",
+        "failure, memory",
+        "costs about 42.0 s",
+        "held 3 GiB",
+        "Use 4GB.",
+        "1.00 GiB",
+    ):
+        assert part in text
+    assert page.evaluate("document.title") != "owned"
+    assert page.complaints() == []

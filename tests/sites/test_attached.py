@@ -124,8 +124,11 @@ def test_an_address_in_the_configuration_is_connected_to(local, monkeypatch):
 def test_a_scheduler_file_in_the_environment_is_found(local, monkeypatch, tmp_path):
     path = tmp_path / "scheduler.json"
     path.write_text(json.dumps({"address": local.client.scheduler.address}))
+    monkeypatch.setattr(attached, "find_live_client", lambda: None)
     monkeypatch.setenv("DASK_SCHEDULER_FILE", str(path))
-    assert attached.find_address() == local.client.scheduler.address
+    client = find_client()
+    assert client.scheduler.address == local.client.scheduler.address
+    client.close()
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]"])

@@ -14,7 +14,7 @@ import pytest
 
 from barrow.errors import ClusterError, InputError
 from barrow.model.site import Machine
-from barrow.sites import processes
+from barrow.sites import worker_process
 from barrow.sites.environment import THREAD_VARIABLES
 from barrow.sites.local import size_workers, start_local
 from barrow.sites.scratch import PREFIX
@@ -348,7 +348,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_its_last_words(
     monkeypatch, capfd, list_scratch
 ):
     words = "import sys; sys.exit('no such library')"
-    monkeypatch.setattr(processes, "_make_command", lambda *_: [sys.executable, "-c", words])
+    monkeypatch.setattr(worker_process, "_make_command", lambda *_: [sys.executable, "-c", words])
     with pytest.raises(ClusterError, match="5 times before it could begin") as caught:
         start_local(workers=1)
     assert "no such library" in str(caught.value)

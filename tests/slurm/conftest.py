@@ -1,4 +1,4 @@
-"""A real SLURM for the tests: two partitions, on loopback, started when first needed."""
+"""A real SLURM for the tests: four nodes on loopback, started when first needed."""
 
 import os
 import shutil
@@ -35,6 +35,15 @@ class RealSlurm:
         script = "#!/bin/sh\nexec sleep 300\n"
         options = (f"--partition={partition}", f"--mem={megabytes}M", f"--output={folder}/fill.log")
         return int(self.run("sbatch", "--parsable", *options, text=script))
+
+    def find_nodes(self, *jobs):
+        """Return on which node each job runs."""
+        numbers = ",".join(map(str, jobs))
+        return self.run("squeue", "--noheader", f"--jobs={numbers}", "--format=%N").split()
+
+    def let_fail(self, node):
+        """Let a node fail. It comes back by itself, as its daemon is still there."""
+        self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=tried")
 
     def wait_until(self, condition, seconds=MOST_SECONDS):
         """Wait for something, and return whether it came about."""

@@ -14,12 +14,12 @@ def command(first: str, second: str, page: str | None) -> None:
 
     FIRST and SECOND are folders of runs, or places of their stored results.
     """
-    from barrow.recording.reading import open_record
+    from barrow.explaining import explain
     from barrow.reporting.comparing import compare, format_comparison, format_comparison_html
     from barrow.reporting.html import read_css
-    from barrow.reporting.writing import read_content, write_text
+    from barrow.reporting.writing import write_text
 
-    differences = compare(read_content(open_record(first)), read_content(open_record(second)))
+    differences = compare(explain(first), explain(second))
     names = first, second
     click.echo(format_comparison(differences, names))
     if page is not None:

@@ -46,7 +46,7 @@ def _shared(function: Any) -> Any:
 @click.option("--plot", type=click.Path(), help="Draw the average over trials into this file.")
 def spectra(plot: str | None, **options: Any) -> None:
     """Compute spectra of all trials and channels."""
-    from barrow.fields.ephys.api import freqanalysis
+    from barrow.fields.ephys.calls.freqanalysis import freqanalysis
 
     found = _run(freqanalysis, options)
     if plot is not None:
@@ -64,7 +64,7 @@ def spectra(plot: str | None, **options: Any) -> None:
 @click.option("--direction", help="twopass, onepass or onepass-minphase.")
 def filter_(**options: Any) -> None:
     """Filter all trials and channels."""
-    from barrow.fields.ephys.api import preprocessing
+    from barrow.fields.ephys.calls.preprocessing import preprocessing
 
     options["freq"] = list(options["freq"]) if len(options["freq"]) > 1 else options["freq"][0]
     _run(preprocessing, options)
@@ -86,9 +86,9 @@ def _run(call: Any, options: dict[str, Any]) -> Any:
 def open_recording(file: str, samplerate: float | None, seconds: float | None) -> Any:
     """Return a file of any kind as a recording."""
     from barrow.errors import InputError
-    from barrow.fields.ephys.data import AnalogData
     from barrow.fields.ephys.exchanging import from_nwb
     from barrow.fields.ephys.files import SUFFIXES, load
+    from barrow.fields.ephys.kinds import AnalogData
 
     path, _, name = file.partition("::")
     suffix = Path(path).suffix

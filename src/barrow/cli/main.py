@@ -12,7 +12,23 @@ import barrow
 from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
-COMMANDS = ("demo", "plan", "map", "resume", "watch", "report", "compare", "ephys", "miniscope")
+COMMANDS = (
+    "demo",
+    "plan",
+    "map",
+    "resume",
+    "watch",
+    "top",
+    "report",
+    "compare",
+    "diagnose",
+    "doctor",
+    "cluster",
+    "ephys",
+    "miniscope",
+    "spatial",
+    "collider",
+)
 
 
 class LazyGroup(click.Group):

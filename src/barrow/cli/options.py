@@ -21,10 +21,13 @@ def work_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-class _Size(click.ParamType):
+class Size(click.ParamType):
+    """A number of bytes, as in 4GB."""
+
     name = "size"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return the number."""
         try:
             return parse_bytes(value)
         except ValueError as error:
@@ -46,6 +49,16 @@ class _Halo(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str | int, Any]:
         try:
             return parse_halo(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Resource(click.ParamType):
+    name = "name=n"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, float]:
+        try:
+            return parse_resource(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -102,6 +115,24 @@ def parse_halo(text: str) -> tuple[str | int, int | tuple[int, int]]:
     return parse_dim(dim), found[0] if len(found) == 1 else (found[0], found[1])
 
 
+def parse_resource(text: str) -> tuple[str, float]:
+    """Return the name of a resource and how much of it a task needs.
+
+    Examples
+    --------
+    >>> parse_resource("GPU"), parse_resource("licence=0.5")
+    (('GPU', 1.0), ('licence', 0.5))
+    """
+    name, _, amount = text.partition("=")
+    try:
+        found = float(amount or 1)
+    except ValueError:
+        found = 0.0
+    if not name or not 0 < found < float("inf"):
+        raise ValueError(f"{text!r} is not a resource. Write GPU, or licence=0.5.")
+    return name, found
+
+
 def parse_border(text: str) -> str | float | None:
     """Return what lies beyond the edge: a mode, a number, or None for nothing.
 
@@ -119,7 +150,7 @@ def parse_border(text: str) -> str | float | None:
 
 
 memory_option = click.option(
-    "--memory", type=_Size(), help="Most memory the run may use, for example 4GB."
+    "--memory", type=Size(), help="Most memory the run may use, for example 4GB."
 )
 workers_option = click.option(
     "--workers",
@@ -162,4 +193,12 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         help="A saved plan whose chunks, workers and cost are used instead of measuring.",
     ),
     workers_option,
+    click.option(
+        "--resource",
+        "resources",
+        type=_Resource(),
+        multiple=True,
+        callback=lambda _ctx, _param, found: dict(found) or None,
+        help="What a task needs to itself, for example GPU or licence=0.5; repeat.",
+    ),
 )

@@ -19,12 +19,13 @@ def command(folder: str, to: str | None, is_opened: bool, as_json: bool, trace: 
     FOLDER is that of a run, or the place of its stored result, also of one
     that was killed. The page is one file that needs no network.
     """
+    from barrow.explaining import explain_record
     from barrow.recording.reading import open_record
     from barrow.reporting.text import format_text
-    from barrow.reporting.writing import read_content, write_page, write_trace_file
+    from barrow.reporting.writing import write_page, write_trace_file
 
     record = open_record(folder)
-    content = read_content(record)
+    content = explain_record(record)
     if as_json:
         click.echo(content.to_json())
         return

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from barrow.model.finding import Finding
 from barrow.model.plan import Plan
 from barrow.model.skipped import Skipped
 from barrow.units import format_bytes, format_count, format_seconds
@@ -34,6 +36,21 @@ class Run:
 
     write_report: Callable[[Path], Path] | None = field(default=None, repr=False)
     """Makes the report when it is asked for; given by the layers above."""
+
+    find: Callable[[Path], tuple[Finding, ...]] | None = field(default=None, repr=False)
+    """Diagnoses the run when that is asked for; given by the layers above."""
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the run, the gravest first; see ``docs/findings``.
+
+        Examples
+        --------
+        >>> import barrow, numpy as np
+        >>> barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0))).findings
+        ()
+        """
+        return () if self.find is None else self.find(self.folder)
 
     @property
     def report_path(self) -> Path:

@@ -9,6 +9,9 @@ MEMORY = "barrow-memory"
 UNIT_BYTES = 2**20
 """Of that resource. Whole numbers: sums of fractions would drift until nothing fits any more."""
 
+JOB_TOPIC = "barrow-job"
+"""Under which a scheduler is told what becomes of jobs of a queue that hold its workers."""
+
 # A worker's limit covers its interpreter with its libraries, and what is not freed at once.
 WORKER_BYTES = 200 * 2**20
 BUDGET_SHARE = 0.75

@@ -4,6 +4,7 @@ Nothing is imported for the program's sake: hooks wait until it imports Dask its
 program which sets Dask up by its environment finds everything as it left it.
 """
 
+import functools
 import importlib.abc
 import importlib.util
 import logging
@@ -17,12 +18,11 @@ from types import ModuleType
 from typing import Any
 
 from barrow.recording import spans
+from barrow.recording.environment import describe_environment
 from barrow.recording.sending import LogHandler, Sender
 
 PLACE_VARIABLE = "BARROW_WATCH_PLACE"
 """Names the folder of the recorder's socket to the hook of a new interpreter."""
-PRELOAD = "barrow.recording.preload"
-PRELOADED = ("scheduler", "client")
 _SETTINGS = ("array", "dataframe", "optimization", "scheduler", "num_workers")
 _DISTRIBUTED_SETTINGS = ("worker", "nanny", "scheduler", "comm", "deploy", "client")
 _SECRET = ("key", "cert", "ca-file", "security", "password", "token", "auth")
@@ -91,34 +91,39 @@ class Watched:
     def _hook_distributed(self, module: ModuleType) -> None:  # noqa: ARG002
         import dask
 
-        for part in PRELOADED:
-            self._add_preload(dask.config, f"distributed.{part}")
+        self._follow_starts()
         handler = LogHandler(self.sender)
         logger = logging.getLogger("distributed")
         logger.addHandler(handler)
         self._undo.append(lambda: logger.removeHandler(handler))
         self.sender.put("fact", "settings", describe_settings(dask.config.config))
 
-    def _add_preload(self, config: Any, part: str) -> None:
-        """Add our module to those that Dask loads; what the user has set there stays."""
-        given = config.get(f"{part}.preload", None) or []
-        given = [given] if isinstance(given, str) else list(given)
-        if PRELOAD in given:
-            return
-        arguments = config.get(f"{part}.preload-argv", None) or []
-        changes: dict[str, Any] = {f"{part}.preload": [*given, PRELOAD]}
-        if arguments and not isinstance(arguments[0], str):
-            changes[f"{part}.preload-argv"] = [*arguments, []]
-        config.set(changes)
+    def _follow_starts(self) -> None:
+        """Watch schedulers and clients of this process as soon as they have started.
 
-        def undo() -> None:
-            now = config.get(f"{part}.preload", None) or []
-            if PRELOAD in now:
-                config.set({f"{part}.preload": [name for name in now if name != PRELOAD]})
-            if f"{part}.preload-argv" in changes:
-                config.set({f"{part}.preload-argv": arguments})
+        Where Dask loads the modules that its settings name. Not by these settings: Dask hands
+        them on to workers, and there our modules may not be.
+        """
+        from distributed import preloading
 
-        self._undo.append(undo)
+        original = preloading.process_preloads
+
+        @functools.wraps(original)
+        def process_preloads(server: Any, *args: Any, **kwargs: Any) -> Any:
+            loaded = original(server, *args, **kwargs)
+            begin = loaded.start
+
+            async def start() -> None:
+                await begin()
+                from barrow.recording.attaching import attach
+
+                await attach(server)
+
+            setattr(loaded, "start", start)  # noqa: B010 - it is a method of all others
+            return loaded
+
+        setattr(preloading, "process_preloads", process_preloads)  # noqa: B010
+        self._undo.append(lambda: setattr(preloading, "process_preloads", original))
 
 
 _watched: Watched | None = None
@@ -149,7 +154,10 @@ def join_from_environment() -> None:
     """Join if ``barrow watch`` has started this interpreter; its children are left alone."""
     place = os.environ.pop(PLACE_VARIABLE, None)
     if place:
-        join(place)
+        watched = join(place)
+        # Of this environment: that of the command may be another one.
+        for name, value in describe_environment().items():
+            watched.sender.put("fact", name, value)
 
 
 def describe_settings(config: Any) -> dict[str, Any]:

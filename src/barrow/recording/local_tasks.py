@@ -8,7 +8,8 @@ from typing import Any
 
 from dask.callbacks import Callback
 
-from barrow.recording.sending import LONGEST_KEY, Layers, Sender, clean, name_key
+from barrow.recording.layers import Layers
+from barrow.recording.sending import LONGEST_KEY, Sender, clean, name_key
 from barrow.recording.spans import current_span, layers_since
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from barrow.model.plan import Plan
 from barrow.recording.accounting import STATES, Observed, account
 
 if TYPE_CHECKING:
@@ -196,3 +197,19 @@ def _peaks_by_step(tasks: "pandas.DataFrame", record: "Record") -> dict[str, flo
             most = float(held[a : max(b, a + 1)].max(initial=0))
             found[step] = max(found.get(step, 0.0), most)
     return found
+
+
+def compare(plan: Plan, metrics: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a run took, by the names under which a plan shows it."""
+    chunks = metrics["chunks"]
+    spent = sum(metrics[name] for name in ("read_seconds", "compute_seconds", "write_seconds"))
+    measured = {
+        "wall_seconds": metrics["wall_seconds"],
+        "task_seconds": spent / max(1, chunks),
+        "chunks": chunks,
+        "chunks_found": metrics["chunks_found"],
+        "probing_seconds": plan.cost.probing_seconds,
+    }
+    peaks = ("peak_task_bytes", "peak_resident_bytes")
+    name = next((name for name in peaks if metrics.get(name)), None)
+    return measured if name is None else {**measured, name: metrics[name]}

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from barrow.errors import OutputError
+from barrow.recording.going import announced
 from barrow.recording.processes import follow
 from barrow.recording.record import RecordWriter
 from barrow.recording.sampling import Sampler
@@ -63,10 +64,14 @@ class OwnSampling:
         self._thread.join()
         self._sampler.tick()
         self._keep()
+        self._sampler.close()
 
     def _work(self) -> None:
-        if self._over.wait(PATIENCE_SECONDS):
-            return
+        if not self._over.wait(PATIENCE_SECONDS):
+            with announced(self._record.path):
+                self._follow()
+
+    def _follow(self) -> None:
         while not self._over.wait(self._sampler.tick_seconds):
             self._sampler.tick()
             if self._sampler.is_due():
@@ -79,7 +84,7 @@ class OwnSampling:
         for when, pid, rss, use in self._sampler.take():
             used = (None,) * 3 if use is None else use[:3]
             samples.append((when, f"{self._host}/{pid}", rss, None, None, *used, None, None))
-        self._record.note_samples(samples)
+        self._record.note_rows("sample", samples)
         processes = [
             (f"{self._host}/{pid}", self._host, pid, joined, self._sampler.gone.get(pid))
             for pid, joined in self._sampler.seen.items()

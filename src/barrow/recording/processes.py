@@ -7,10 +7,12 @@ small and quick to start; elsewhere with psutil.
 import os
 import sys
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+NOT_OURS = b"barrow-live-page"
+"""A word on the command line of a process that belongs to the watching."""
 MOST_OPEN = 400
 """Files kept open for quick reading; those of more processes are opened each time."""
 
@@ -31,11 +33,17 @@ class ProcessTree(Protocol):
     def find(self) -> None:
         """Look for processes that have come."""
 
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
+
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
 
     def read_use(self, pid: int) -> Use | None:
         """Return what a process has used; None if it is gone."""
+
+    def close(self) -> None:
+        """Let go of all files."""
 
 
 def follow(root: int, ignored: frozenset[int] = frozenset()) -> ProcessTree:
@@ -69,9 +77,14 @@ class LinuxTree:
         while found := {pid for pid, parent in new.items() if parent in self._family}:
             for pid in found:
                 del new[pid]
-                if pid not in self._ignored:
-                    self._family.add(pid)
-                    self._open(pid)
+                if NOT_OURS not in _read(f"/proc/{pid}/cmdline"):
+                    self.adopt(pid)
+
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
+        if pid not in self._ignored:
+            self._family.add(pid)
+            self._open(pid)
 
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
@@ -110,6 +123,11 @@ class LinuxTree:
             peak,
         )
 
+    def close(self) -> None:
+        """Let go of all files."""
+        while self._files:
+            os.close(self._files.popitem()[1])
+
     def _open(self, pid: int) -> None:
         if pid in self._files or pid in self._others:
             return
@@ -136,8 +154,13 @@ class PortableTree:
         for process in list(self._known.values()):
             with suppress(self._psutil.Error):
                 for child in process.children(recursive=True):
-                    if child.pid not in self._ignored:
+                    if child.pid not in self._ignored and not self._is_watching(child):
                         self._known.setdefault(child.pid, child)
+
+    def adopt(self, pid: int) -> None:
+        """Follow a process from elsewhere as well, with its descendants."""
+        with suppress(self._psutil.Error):
+            self._known.setdefault(pid, self._psutil.Process(pid))
 
     def read_memory(self) -> dict[int, int]:
         """Return the resident bytes of each that lives; those that ended are forgotten."""
@@ -149,6 +172,9 @@ class PortableTree:
                 del self._known[pid]
         return found
 
+    def _is_watching(self, process: Any) -> bool:
+        return NOT_OURS.decode() in process.cmdline()
+
     def read_use(self, pid: int) -> Use | None:
         """Return what a process has used; None if it is gone."""
         try:
@@ -156,6 +182,9 @@ class PortableTree:
         except self._psutil.Error:
             return None
         return Use(times.user + times.system, None, None, None)
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def _read_parent(pid: str) -> int:

@@ -36,7 +36,7 @@ class Record:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What is known of the run as a whole."""
-        with closing(self._connect()) as db:
+        with closing(self.connect()) as db:
             rows = db.execute("select name, value from run").fetchall()
         return {name: _parse(value) for name, value in rows}
 
@@ -73,7 +73,7 @@ class Record:
         """Return one table as lists, column by column: quicker than a frame to come by."""
         if name not in TABLES:
             raise InputError(f"A record has no table {name!r}. It has {', '.join(TABLES)}.")
-        with closing(self._connect()) as db:
+        with closing(self.connect()) as db:
             found = db.execute(f"select * from {name}")
             names = [column[0] for column in found.description]
             rows = found.fetchall()
@@ -87,10 +87,11 @@ class Record:
         """Return the answer to a question in SQL."""
         import pandas
 
-        with closing(self._connect()) as db:
+        with closing(self.connect()) as db:
             return pandas.read_sql_query(sql, db)
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
+        """Return a connection that only reads; whoever asks closes it."""
         if not self.path.is_file():
             raise InputError(f"There is no record at {self.path}.")
         # Where nobody writes any more, nothing is left beside the file, and it may lie where
@@ -115,6 +116,11 @@ def open_record(folder: str | PathLike[str]) -> Record:
     for place in (folder, folder / ".barrow", partial / ".barrow"):
         if (place / "record.sqlite").is_file():
             return Record(place / "record.sqlite")
+    # A pipeline that did not come to its last stage: what there is of the one before.
+    stages = folder.absolute().with_name(f".{folder.absolute().name}.stages")
+    begun = list(stages.glob("*/.barrow/record.sqlite"))
+    if begun:
+        return Record(max(begun, key=lambda path: path.stat().st_mtime))
     raise InputError(f"There is no record in {folder}. Give the folder of a run or of its result.")
 
 

@@ -7,14 +7,11 @@ that the disk does not take wait in memory.
 """
 
 import json
-import platform
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +47,7 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path, *, may_leave_disk: bool = False) -> None:
-        self._path = path
+        self.path = path
         self._may_leave_disk = may_leave_disk
         self._lock = threading.RLock()
         self._waiting: list[tuple[str, list[tuple[Any, ...]]]] = []
@@ -131,7 +128,7 @@ class RecordWriter:
                 return self._flush()
             if primary_code(error) not in _PASSING:
                 raise OutputError(
-                    f"The record of the run cannot be written any more: {error} ({self._path})."
+                    f"The record of the run cannot be written any more: {error} ({self.path})."
                 ) from None
             is_full = primary_code(error) == sqlite3.SQLITE_FULL
             self.trouble = "the disk is full" if is_full else str(error)
@@ -173,10 +170,10 @@ class RecordWriter:
         self._add("delete from skipped where ?", [(True,)])
         self.flush()
 
-    def note_samples(self, samples: Iterable[tuple[Any, ...]]) -> None:
-        """Note what processes held and used: tuples in the order of the table."""
-        marks = ", ".join("?" * len(COLUMNS["sample"]))
-        self._add(f"insert into sample values ({marks})", list(samples))
+    def note_rows(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Note rows of a table that is only added to: tuples in the order of its columns."""
+        marks = ", ".join("?" * len(COLUMNS[table]))
+        self._add(f"insert or ignore into {table} values ({marks})", list(rows))
 
     def note_processes(self, processes: Iterable[tuple[Any, ...]], own: int) -> None:
         """Note processes as name, host, number, when they came and when they went.
@@ -299,18 +296,3 @@ def primary_code(error: sqlite3.Error) -> int:
     """Return what kind of error it is; the bits above say where it happened."""
     code: int = getattr(error, "sqlite_errorcode", 0) or 0
     return code & 0xFF
-
-
-def describe_environment() -> dict[str, Any]:
-    """Return the versions of all that a result may depend on."""
-    versions = {}
-    for package in ("barrow", "numpy", "scipy", "dask", "distributed", "zarr", "xarray", "numba"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return {
-        "python": sys.version.split()[0],
-        "platform": platform.platform(),
-        "versions": versions,
-    }

@@ -66,7 +66,8 @@ class Recorder:
     ) -> None:
         self._db = _open_database(folder / "record.sqlite")
         self._host = socket.gethostname()
-        self._sampler = Sampler(follow(root, ignored))
+        self._tree = follow(root, ignored)
+        self._sampler = Sampler(self._tree)
         self._root = root
         self._selector = selectors.DefaultSelector()
         listener.setblocking(False)
@@ -218,6 +219,9 @@ class Recorder:
             },
         )
         kind = facts.get("kind", "other")
+        if known["host"] == self._host and kind in ("worker", "scheduler"):
+            # It may have been there before the program, started by somebody else.
+            self._tree.adopt(known["pid"])
         if kind == "worker" and known["kind"] in ("other", "nanny"):
             known["joined"] = time.time()  # until now it was starting
         known["kind"] = min(known["kind"], kind, key=_RANKS.index)

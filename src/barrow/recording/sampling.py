@@ -110,6 +110,10 @@ class Sampler:
         self._clear()
         return rows
 
+    def close(self) -> None:
+        """Let go of the tree; what was seen stays."""
+        self._tree.close()
+
     def _choose(self) -> Iterator[SampleRow]:
         uses = {pid: self._tree.read_use(pid) for pid in self._last}
         kept = dict(self._last)

@@ -5,12 +5,13 @@ seconds since the epoch, lengths of time are seconds, sizes are bytes. A column 
 not measured is null. Whoever reads it checks ``run.schema`` first.
 """
 
-VERSION = 5
+VERSION = 6
 
 SCHEMA = """
 create table if not exists run (      -- facts: texts as they are, all else as JSON
     name text primary key,            -- schema, kind (run or watch), began, ended, status, plan,
-    value text                        -- versions, machine, settings, command, ...
+    value text                        -- versions, machine, settings, command,
+                                      -- stages (of a pipeline: name, steps, began, ended), ...
 ) without rowid;
 create table if not exists task (     -- the chunks of a run of barrow's own, when they are done
     chunk integer primary key,        -- number in the plan's grid
@@ -28,6 +29,23 @@ create table if not exists task (     -- the chunks of a run of barrow's own, wh
                                       -- before its first task; of all its threads together
     worker text not null,             -- process/thread
     resident_bytes integer not null   -- of the process, just after
+);
+create table if not exists stage_task (-- the same of the stages before, in a pipeline
+    stage integer not null,           -- its place in the fact "stages"
+    step text not null,               -- name of the work
+    chunk integer not null,           -- number in the grid of that stage; from here on as in task
+    started real not null,
+    read_seconds real not null,
+    compute_seconds real not null,
+    write_seconds real not null,
+    cpu_seconds real not null,
+    read_bytes integer not null,
+    written_bytes integer not null,
+    cells integer not null,
+    checksum integer,
+    peak_bytes integer not null,
+    worker text not null,
+    resident_bytes integer not null
 );
 create table if not exists skipped (  -- chunks of a run of barrow's own that have no answer
     step text not null,               -- name of the work: earlier stages have chunks of their own
@@ -107,6 +125,7 @@ create table if not exists log (      -- lines that matter: warnings and errors
 TABLES = (
     "run",
     "task",
+    "stage_task",
     "skipped",
     "event",
     "dask_task",

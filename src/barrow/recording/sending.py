@@ -4,13 +4,14 @@ This module is sent by value to workers that run elsewhere: it uses the standard
 """
 
 import atexit
+import functools
 import logging
 import marshal
 import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 NAME = "barrow-watch"
@@ -21,6 +22,8 @@ PATIENCE_SECONDS = 10.0
 """How long the recorder may be silent; then nothing more is recorded, and the program goes on."""
 MOST_ROWS = 2_000
 """Rows in one message."""
+PAGE_FILE = "page.json"
+"""Beside the socket: the command that makes the live page."""
 CRUMB_BYTES = 2048
 LONGEST_KEY = 300
 LONGEST_TEXT = 2_000
@@ -157,50 +160,20 @@ def name_key(key: Any) -> str:
     return clean(key if isinstance(key, str) else str(key), LONGEST_KEY)
 
 
-class Layers:
-    """The spans in which layers of Dask's collections were made.
+def guarded(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method of a watcher harmless: its errors are noted."""
 
-    Examples
-    --------
-    Tasks that were fused bear the names of all their parts, the last one in full: it counts. If
-    that was made in no span, the others do if all were made in the same one.
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            sender = getattr(self, "sender", None)
+            if sender is not None:
+                sender.note_error(method.__name__, error)
+            return None
 
-    >>> layers = Layers()
-    >>> layers.add({"load-ab12": 7, "clip-cd34": 8})
-    >>> layers.find("load-ab12"), layers.find("load-clip-cd34"), layers.find("load-mean-ef56")
-    (7, 8, 7)
-    >>> layers.find("load-ef56"), layers.find("clip-load-mean-ef56")
-    (None, None)
-    """
-
-    def __init__(self) -> None:
-        self._spans: dict[str, int] = {}
-        self._by_prefix: dict[str, set[int]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._spans)
-
-    def add(self, spans: Mapping[str, int]) -> None:
-        """Take in more layers."""
-        self._spans.update(spans)
-        for name, span in spans.items():
-            self._by_prefix.setdefault(name.rpartition("-")[0] or name, set()).add(span)
-
-    def find(self, group: str) -> int | None:
-        """Return the span of a group of tasks, by its name."""
-        name = group
-        while name not in self._spans:
-            _, dash, name = name.partition("-")
-            if not dash:
-                break
-        else:
-            return self._spans[name]
-        parts = f"-{group.rpartition('-')[0]}"
-        found: set[int] = set()
-        for prefix, spans in self._by_prefix.items():
-            if f"-{prefix}-" in parts:
-                found |= spans
-        return found.pop() if len(found) == 1 else None
+    return call
 
 
 class LogHandler(logging.Handler):

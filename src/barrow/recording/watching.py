@@ -5,13 +5,12 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os import PathLike
@@ -21,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 import barrow
 from barrow.errors import InputError, OutputError
 from barrow.recording import joining
+from barrow.recording.environment import describe_environment
+from barrow.recording.going import announced
 from barrow.recording.reading import Record
-from barrow.recording.record import describe_environment
 from barrow.recording.recorder import SOCKET_NAME, Recorder, open_listener
-from barrow.recording.sending import SEND_SECONDS
+from barrow.recording.rendering import tell_command, write_command
+from barrow.recording.sending import SEND_SECONDS, Sender, clean
 from barrow.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ class Watch:
         if joining.current() is not None:
             raise InputError("This program is being watched already: one watch at a time.")
         self._place = tempfile.mkdtemp(prefix="barrow-watch-")
+        write_command(self._place, tell_command(self._folder))
         self._recorder = _start_recorder(self._folder, self._place)
+        self._note = announced(self._folder / "record.sqlite")
+        self._note.__enter__()
         watched = joining.join(self._place)
         watched.sender.put("hello", {"pid": os.getpid(), "kind": "client"})
         for name, value in {**describe_program(sys.argv), **describe_environment()}.items():
@@ -83,7 +87,9 @@ class Watch:
         _for_live_clients("watch_client", watched)
         return Watched(self._folder)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object
+    ) -> None:
         watched = joining.current()
         if watched is None:
             return
@@ -93,6 +99,7 @@ class Watch:
         status = "done"
         if kind is not None:
             status = "interrupted" if issubclass(kind, KeyboardInterrupt) else "failed"
+            watched.sender.put("fact", "error", clean(f"{kind.__name__}: {error}"))
         watched.sender.put("done", {"status": status, "ended": time.time()})
         watched.sender.close()
         try:
@@ -100,6 +107,7 @@ class Watch:
         except subprocess.TimeoutExpired:
             self._recorder.kill()
         shutil.rmtree(self._place, ignore_errors=True)
+        self._note.__exit__(None, None, None)
         finish(self._folder, self._on_end)
 
 
@@ -107,6 +115,9 @@ def watch_command(
     arguments: Sequence[str],
     folder: str | PathLike[str],
     on_end: Callable[[Path], None] | None = None,
+    *,
+    python: str = sys.executable,
+    attend: Callable[[Sender], AbstractContextManager[object]] = nullcontext,
 ) -> int:
     """Run a Python program in a process of its own, watch it, and return its exit status.
 
@@ -116,9 +127,14 @@ def watch_command(
         What would follow ``python`` on the command line.
     on_end
         Called with the folder when all is written.
+    python
+        The interpreter to run it; barrow need not be installed there.
+    attend
+        Called with what takes rows for the record; goes on beside the program, in this process.
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
+    write_command(place, tell_command(root))
     listener = open_listener(place)
     environment = dict(os.environ)
     path = environment.get("PYTHONPATH", "")
@@ -130,13 +146,14 @@ def watch_command(
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         program = subprocess.Popen(
-            [sys.executable, *arguments],
+            [python, *arguments],
             env=environment,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED),
         )
         recorder = Recorder(root, listener, program.pid)
-        recorder.describe({**describe_program(arguments), **describe_environment()})
-        recorder.run(lambda: _is_over(program))
+        recorder.describe(describe_program(arguments))
+        with announced(root / "record.sqlite"), attend(Sender(place)):
+            recorder.run(lambda: _is_over(program))
         code = program.wait()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         recorder.describe(
@@ -195,7 +212,6 @@ def describe_program(command: Sequence[str]) -> dict[str, Any]:
         "command": list(command),
         "folder": os.getcwd(),
         "machine": {
-            "host": socket.gethostname(),
             "cores": len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count(),
@@ -237,7 +253,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
         return False
     from distributed.client import _global_clients
 
-    from barrow.recording import preload
+    from barrow.recording import attaching
 
     is_elsewhere = False
     for client in list(_global_clients.values()):
@@ -245,7 +261,7 @@ def _for_live_clients(verb: str, watched: Any) -> bool:
             continue
         arguments = (client,) if watched is None else (client, watched)
         try:
-            answer = client.sync(getattr(preload, verb), *arguments, callback_timeout=30)
+            answer = client.sync(getattr(attaching, verb), *arguments, callback_timeout=30)
             is_elsewhere = is_elsewhere or bool(answer)
         except Exception as error:
             current = watched or joining.current()

@@ -101,13 +101,14 @@ def format_comparison_html(differences: list[Difference], names: tuple[str, str]
         cells = "".join(
             f"<tr><th scope='row'>{_escape(row.heading)}</th><td>{_escape(row.first)}</td>"
             f"<td>{_escape(row.second)}</td>"
-            f"<td{' class=bad' if row.is_change else ''}>{_escape(row.change)}</td></tr>"
+            f"<td{' class=changed' if row.is_change else ''}>{_escape(row.change)}</td></tr>"
             for row in rows
         )
         head = "".join(f"<th>{_escape(name)}</th>" for name in ("", *names, ""))
         body += (
-            f"<section><h2>{_escape(section.capitalize())}</h2><div class='wide'><table><thead>"
-            f"<tr>{head}</tr></thead><tbody>{cells}</tbody></table></div></section>"
+            f"<section><h2>{_escape(section.capitalize())}</h2>"
+            f"<div class='wide'><table class='compared'><thead><tr>{head}</tr>"
+            f"</thead><tbody>{cells}</tbody></table></div></section>"
         )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     return (

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from barrow.model.finding import Finding
+
 FORMAT = 1
 """Version of ``report.json``."""
 
@@ -85,17 +87,6 @@ class EventRow:
     process: str = ""
     count: int = 1
     """How many of this kind, when the others were left out."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A claim with its evidence, and what to do."""
-
-    title: str
-    evidence: tuple[str, ...] = ()
-    advice: str = ""
-    code: str = ""
-    severity: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 // Draws the figures of a report with BokehJS. Data, words and units come from figures.py.
 (() => {
   "use strict";
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+  let figures = JSON.parse(document.getElementById("figures").textContent);
   const narrow = matchMedia("(max-width: 600px)");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const NARROW_LABEL = 10;
@@ -105,10 +105,10 @@
     return plot;
   };
 
-  const draw = async () => {
+  const draw = async (root) => {
     document.documentElement.dataset.drawn = dark.matches ? "dark" : "light";
     for (const spec of figures) {
-      const place = document.getElementById(`figure-${spec.name}`);
+      const place = root.querySelector(`#figure-${spec.name}`);
       place.replaceChildren();
       try {
         await Bokeh.Plotting.show(makePlot(spec), place);
@@ -121,9 +121,17 @@
     document.documentElement.dataset.ready = "true";
   };
 
-  let drawing = draw();
+  let drawing = draw(document);
   const redraw = () => {
-    drawing = drawing.then(draw);
+    drawing = drawing.then(() => draw(document));
+  };
+  // For a page that goes on: other figures, in a part that takes the place of the old one.
+  window.drawAnew = (root, newFigures) => {
+    drawing = drawing.then(() => {
+      figures = newFigures;
+      return draw(root);
+    });
+    return drawing;
   };
   dark.addEventListener("change", redraw);
   narrow.addEventListener("change", redraw);

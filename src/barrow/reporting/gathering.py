@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from barrow.model.facts import name_program, read_plan
+from barrow.model.finding import Finding
 from barrow.model.plan import Plan
-from barrow.reporting.content import Content, Finding, Memory, Prediction, Row, Status
+from barrow.reporting.content import Content, Memory, Prediction, Row, Status
 from barrow.reporting.happenings import (
     advise,
     list_events,
@@ -25,8 +27,6 @@ from barrow.reporting.surroundings import (
     flatten,
     list_machine,
     list_plan,
-    name_program,
-    read_plan,
     tell_how_to_repeat,
 )
 from barrow.reporting.tables import Once, Tables, numbers
@@ -129,8 +129,15 @@ class _Gathering:
         return read_tasks(self.record, step, float(self.record.facts.get("began") or 0))
 
     @cached_property
+    def stages(self) -> list[dict[str, Any]]:
+        """The stages before this one, of a pipeline."""
+        return list(self.record.facts.get("stages") or [])
+
+    @cached_property
     def began(self) -> float:
         facts = self.record.facts
+        if self.stages:
+            return min(float(stage["began"]) for stage in self.stages)
         if facts.get("began"):
             return float(facts["began"])
         return float(np.min(self.tasks.started, initial=np.inf)) if len(self.tasks) else 0.0
@@ -216,7 +223,8 @@ class _Gathering:
     def prediction(self) -> Prediction | None:
         if self.plan is None or not len(self.tasks):
             return None
-        return compare_with_plan(self.plan, self.tasks, self.seconds)
+        own_began = float(self.record.facts.get("began") or self.began)
+        return compare_with_plan(self.plan, self.tasks, max(0.0, self.last - own_began))
 
     @cached_property
     def skipped(self) -> list[Row]:
@@ -239,6 +247,8 @@ class _Gathering:
             work = chunks if is_whole else f"{self._chunks_done:,} of {chunks}"
         else:
             work = format_count(len(self.tasks), "task")
+        if self.stages:
+            work += f", the last of {format_count(len(self.stages) + 1, 'stage')},"
         n_processes = len(set(self.tasks.process))
         if n_processes > 1 or self.processes.workers:
             return f"{work} on {format_count(max(n_processes, self.processes.workers), 'worker')}"
@@ -285,7 +295,11 @@ class _Gathering:
         tasks = self.tasks
         found = [
             Row("time of the run", format_seconds(self.seconds), self.seconds),
-            Row("calls of the function", f"{len(tasks):,}", len(tasks)),
+            Row(
+                "calls of the function" if self.plan is not None else "tasks",
+                f"{len(tasks):,}",
+                len(tasks),
+            ),
             Row("threads that worked", f"{len(self.lanes):,}", len(self.lanes)),
         ]
         if not len(tasks):

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from barrow.reporting.content import Finding, Status
+from barrow.model.finding import Finding
+from barrow.reporting.content import Status
 from barrow.reporting.words import shorten
 
 _ENDS: dict[Status, str] = {
@@ -38,7 +39,7 @@ def write_headline(
     said = f"'{shorten(name, 120)}' {_ENDS[status]} {time}"
     said += f" {'for' if status in ('done', 'running') else 'with'} {work}" if work else ""
     said += f" and held at most {memory} in one process" if memory else ""
-    wrong = [finding.title.rstrip(".") for finding in findings[:1]] or list(problems)
+    wrong = [finding.claim.rstrip(".") for finding in findings[:1]] or list(problems)
     change = findings[0].advice if findings else advice
     if not wrong and status == "done":
         return f"{said}; nothing went wrong, and nothing needs to change."

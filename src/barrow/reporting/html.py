@@ -5,7 +5,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import Any
 
 import barrow
 from barrow.reporting.content import Content
-from barrow.reporting.figures import Figure, Legend, draw_figures
+from barrow.reporting.figure import Figure, Legend
+from barrow.reporting.figures import draw_figures
 from barrow.reporting.words import shorten
 from barrow.units import format_bytes, format_seconds
 
@@ -38,8 +39,18 @@ _SHAPES = {
 }
 
 
-def format_html(content: Content) -> str:
-    """Return the page of a report.
+@dataclass(frozen=True)
+class Live:
+    """How the page of a run that goes on keeps up with it."""
+
+    refresh_seconds: float
+    """How often it asks for its new part."""
+    has_scripts: bool = True
+    """False for the part that changes: what draws it is on the reader's side already."""
+
+
+def format_html(content: Content, live: Live | None = None) -> str:
+    """Return the page of a report, or of a run that goes on.
 
     All texts are escaped by the template. Should one slip through all the same, the page
     lets no script run but those that are named in it by their checksum.
@@ -47,21 +58,27 @@ def format_html(content: Content) -> str:
     from markupsafe import Markup
 
     figures = draw_figures(content)
-    scripts = {
-        "bokeh": _read_bokeh("bokeh.min.js"),
-        "bokeh_api": _read_bokeh("bokeh-api.min.js"),
-        "draw": (HERE / "draw.js").read_text(),
-    }
+    scripts: list[str] = []
+    if live is None or live.has_scripts:
+        scripts = [
+            _read_bokeh("bokeh.min.js"),
+            _read_bokeh("bokeh-api.min.js"),
+            (HERE / "draw.js").read_text(),
+        ]
+    if live is not None and live.has_scripts:
+        scripts.append((HERE / "live.js").read_text())
     page: str = _template().render(
         content=content,
         figures=figures,
         status=STATUS[content.status],
         began=time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(content.began)),
+        now=time.strftime("%H:%M:%S"),
         version=barrow.__version__,
-        policy=Markup(" ".join(f"'sha256-{_digest(script)}'" for script in scripts.values())),
+        policy=Markup(" ".join(f"'sha256-{_digest(script)}'" for script in scripts)),
         css=Markup(read_css()),
         data=Markup(_embed(figures)),
-        **{name: Markup(script) for name, script in scripts.items()},
+        scripts=[Markup(script) for script in scripts],
+        live=live,
     )
     return page
 

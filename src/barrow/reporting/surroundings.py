@@ -3,10 +3,8 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 from typing import Any
 
-from barrow.errors import BarrowError
 from barrow.model.plan import Plan
 from barrow.reporting.content import Row
 from barrow.reporting.words import plain
@@ -14,17 +12,6 @@ from barrow.units import format_bytes
 
 # Reports are passed on: what opens a door does not belong into them.
 SECRETS = ("password", "secret", "token", "credential")
-
-
-def read_plan(facts: Mapping[str, Any]) -> Plan | None:
-    """Return the plan of the run; None for a program that was watched."""
-    saved = facts.get("plan")
-    if not saved:
-        return None
-    try:
-        return Plan.from_json(saved if isinstance(saved, str) else json.dumps(saved))
-    except BarrowError:
-        return None  # of another version: all that was measured can still be told
 
 
 def list_plan(plan: Plan) -> tuple[tuple[str, tuple[Row, ...]], ...]:
@@ -71,22 +58,6 @@ def flatten(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
             yield name.removesuffix("_bytes").replace("_", " "), format_bytes(value)
         else:
             yield name.replace("_", " "), value if isinstance(value, str) else json.dumps(value)
-
-
-def name_program(facts: Mapping[str, Any]) -> str:
-    """Return what a watched program is called.
-
-    Examples
-    --------
-    >>> name_program({"command": ["-m", "analysis.fit", "--fast"]})
-    'analysis.fit'
-    >>> name_program({"command": ["scripts/fit.py"]})
-    'fit.py'
-    """
-    command = facts.get("command") or []
-    words = command if isinstance(command, list) else str(command).split()
-    named = [str(word) for word in words if not str(word).startswith("-")]
-    return str(facts.get("name") or (PurePath(named[0]).name if named else "program"))
 
 
 def tell_how_to_repeat(facts: Mapping[str, Any], plan: Plan | None) -> str:

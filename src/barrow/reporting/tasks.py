@@ -3,8 +3,9 @@
 Both are brought into one form here; nothing after this asks where a task came from.
 """
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,20 +76,25 @@ def read_tasks(record: Tables, step: str, since: float) -> Tasks:
     since
         Chunks that were done before belong to an earlier run that this one took up.
     """
-    own = record.columns("task")
-    dask = record.columns("dask_task")
-    if not own["chunk"]:
-        return _from_dask(dask)
-    tasks = _from_chunks(own, step)
-    tasks = tasks.pick(tasks.ended >= since)
+    own, earlier = record.columns("task"), record.columns("stage_task")
+    dask = _from_dask(record.columns("dask_task"))
+    parts = []
+    if earlier["chunk"]:
+        done = _from_chunks(earlier, earlier["step"])
+        # Their numbers are of other grids: no plan of this one speaks of them.
+        parts.append(replace(done, first_chunk=np.full(len(done), -1, np.int64)))
+    if own["chunk"]:
+        tasks = _from_chunks(own, [step] * len(own["chunk"]))
+        parts.append(tasks.pick(tasks.ended >= since))
+    if not parts:
+        return dask
     # On a Dask cluster a run of barrow's own sends chunks in batches: what became of
     # those that were not done is known to Dask alone.
-    failed = _from_dask(dask)
-    failed = failed.pick(~failed.is_done)
-    return _join(tasks, failed) if len(failed) else tasks
+    failed = dask.pick(~dask.is_done)
+    return functools.reduce(_join, [*parts, failed] if len(failed) else parts)
 
 
-def _from_chunks(rows: Columns, step: str) -> Tasks:
+def _from_chunks(rows: Columns, steps: Sequence[str]) -> Tasks:
     """Return calls from a table with a row for each chunk: those of one call share a start."""
     workers, worker = np.unique(np.array(rows["worker"], object), return_inverse=True)
     started, chunk = numbers(rows["started"]), np.array(rows["chunk"], np.int64)
@@ -110,7 +116,7 @@ def _from_chunks(rows: Columns, step: str) -> Tasks:
     split = [str(workers[w]).partition("/") for w in sorted_worker[first]]
     numbers_of = chunk[order][first]
     return Tasks(
-        step=[step] * len(first),
+        step=[steps[i] for i in order[first]],
         label=[
             f"chunk {n:,}" if count == 1 else f"chunks {n:,} to {n + count - 1:,}"
             for n, count in zip(numbers_of.tolist(), cells.tolist(), strict=True)

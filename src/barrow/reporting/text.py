@@ -33,9 +33,10 @@ def format_text(content: Content) -> str:
         ]
         lines += [*align([head, *rows]), *_say_more(content.steps), ""]
     for finding in content.findings:
-        title = f"{finding.code} {finding.title}".strip()
-        lines += [plain(title), *(f"  {plain(line)}" for line in finding.evidence)]
+        lines += [plain(f"{finding.code} {finding.severity}: {finding.claim}")]
+        lines += [f"  {plain(line)}" for line in finding.evidence]
         lines += [f"  → {plain(finding.advice)}"] if finding.advice else []
+    lines += [""] if content.findings else []
     if content.skipped:
         lines.append("Left out:")
         lines += [

@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from barrow.model.facts import name_program, read_plan
 from barrow.reporting.processes import Processes
-from barrow.reporting.surroundings import name_program, read_plan
 from barrow.reporting.tables import Tables
 from barrow.reporting.tasks import Tasks, read_tasks
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from barrow.errors import OutputError
-from barrow.reporting.content import Content, Finding
+from barrow.model.finding import Finding
+from barrow.reporting.content import Content
 from barrow.reporting.gathering import gather
 from barrow.reporting.html import format_html
 from barrow.reporting.tables import Tables

@@ -21,6 +21,7 @@ from barrow.running.interrupts import interruptible
 from barrow.running.lookout import LOOK_SECONDS, Lookout
 from barrow.running.parcel import check_parcel, pack, perform_parcel
 from barrow.running.task import TaskReport, Work
+from barrow.running.unsticking import Unsticking
 
 # Results that are on their way come within this time of each other.
 NEWS_SECONDS = 0.05
@@ -43,6 +44,8 @@ class DaskEngine:
         What batches ask of a worker; nothing, if it is not given.
     lookout
         Tells whether workers are there.
+    unsticking
+        Frees those that are paused for ever.
     """
 
     batch_seconds = 0.1
@@ -59,6 +62,7 @@ class DaskEngine:
         lookout: Lookout | None = None,
         recycle_bytes: int = 0,
         on_recycle: Callable[[TaskReport], None] | None = None,
+        unsticking: Unsticking | None = None,
     ) -> None:
         self._client = client
         self._name = name
@@ -66,6 +70,7 @@ class DaskEngine:
         self._recycle_bytes = recycle_bytes
         self._on_recycle = on_recycle
         self._recycled: set[int] = set()
+        self._unsticking = unsticking
         # What is heavy stays here and is handed out block by block.
         self._work = work
         self._packed = pack(work.light(), name)
@@ -167,6 +172,8 @@ class DaskEngine:
             with suppress(Empty):
                 with interruptible():
                     first = self._ended.get(timeout=LOOK_SECONDS)
+                if self._unsticking is not None:
+                    self._unsticking.note_progress()
                 return [first, *self._take()]
 
     def _take(self) -> list[tuple[Any, Any]]:
@@ -190,6 +197,8 @@ class DaskEngine:
             self._meet_workers()
         if self._unmet_since is None:
             self._lookout.stop_waiting()
+        if self._unsticking is not None and self._unsticking.is_due:
+            self._unsticking.see(self._lookout.describe_workers() or {})
 
     def _meet_workers(self) -> None:
         """Take note of workers that came or went."""

@@ -33,6 +33,8 @@ class Lookout:
         A ``distributed.Client``.
     on_wait
         Called with a sentence when there is nobody to do the work.
+    on_look
+        Called at every look with the number of workers.
     find_failures
         Returns why workers are not started any more, a sentence for each.
     patience_seconds
@@ -44,12 +46,14 @@ class Lookout:
         client: Any,
         *,
         on_wait: Callable[[str], None] | None = None,
+        on_look: Callable[[int], None] | None = None,
         find_failures: Callable[[], list[str]] | None = None,
         patience_seconds: float | None = None,
     ) -> None:
         self._client = client
         self._address = str(client.scheduler.address)
         self._on_wait = on_wait or (lambda _: None)
+        self._on_look = on_look or (lambda _: None)
         self._find_failures = find_failures or list
         self._patience = PATIENCE_SECONDS if patience_seconds is None else patience_seconds
         self._next = 0.0
@@ -66,7 +70,10 @@ class Lookout:
         self._next = time.monotonic() + LOOK_SECONDS
         self.check_connection()
         answer = self._ask(self._client.scheduler.ncores)
-        return None if answer is None else set(answer)
+        if answer is None:
+            return None
+        self._on_look(len(answer))
+        return set(answer)
 
     def describe_workers(self) -> dict[str, Any] | None:
         """Return all that the scheduler says about its workers; None if it has no time."""

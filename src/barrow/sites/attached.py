@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import ClusterError, InputError
+from barrow.sites.announcing import find_credentials
 from barrow.sites.cluster import Cluster
+from barrow.sites.security import read_security
 from barrow.units import format_seconds
 
 CONNECT_SECONDS = 6.0
@@ -44,16 +46,8 @@ def attach(where: Any, *, timeout: float = CONNECT_SECONDS) -> Cluster:
             manager=where,
             is_own_client=True,
         )
-    if isinstance(where, str) and is_address(where):
-        address = where if "://" in where else f"tcp://{where}"
-        _warn_if_open(address)
-        return Cluster(_connect(address, address, timeout), is_own_client=True)
     if isinstance(where, (str, os.PathLike)):
-        address = read_scheduler_file(Path(where))
-        _warn_if_open(address)
-        return Cluster(
-            _connect(address, f"{address}, as {where} says,", timeout), is_own_client=True
-        )
+        return Cluster(_open(where, timeout), is_own_client=True)
     raise InputError(
         f"{where!r} is no cluster. Give a distributed.Client, a Dask cluster, an address "
         "such as 'tcp://127.0.0.1:8786', or the path of a scheduler file."
@@ -69,8 +63,8 @@ def find_client() -> Any | None:
     client = find_live_client()
     if client is not None:
         return client
-    address = find_address()
-    return None if address is None else _connect(address, address, CONNECT_SECONDS)
+    place = find_place()
+    return None if place is None else _open(place, CONNECT_SECONDS)
 
 
 def find_live_client() -> Any | None:
@@ -80,19 +74,19 @@ def find_live_client() -> Any | None:
     return client if is_usable else None
 
 
-def find_address() -> str | None:
-    """Return the scheduler's address from the environment or Dask's configuration.
+def find_place() -> str | None:
+    """Return a scheduler's address, or its file, from the environment or Dask's configuration.
 
-    ``DASK_SCHEDULER_ADDRESS`` or ``scheduler-address`` say it; ``DASK_SCHEDULER_FILE`` or
-    ``scheduler-file`` say which file does.
+    ``DASK_SCHEDULER_ADDRESS`` or ``scheduler-address`` say the one; ``DASK_SCHEDULER_FILE``
+    or ``scheduler-file`` the other.
     """
     from dask import config
 
-    address = os.environ.get("DASK_SCHEDULER_ADDRESS") or config.get("scheduler-address", None)
-    if address:
-        return str(address)
-    path = os.environ.get("DASK_SCHEDULER_FILE") or config.get("scheduler-file", None)
-    return read_scheduler_file(Path(path)) if path else None
+    for name in ("scheduler-address", "scheduler-file"):
+        variable = f"DASK_{name.upper().replace('-', '_')}"
+        if place := os.environ.get(variable) or config.get(name, None):
+            return str(place)
+    return None
 
 
 def read_scheduler_file(path: Path) -> str:
@@ -160,12 +154,25 @@ def _check_client(client: Any) -> Any:
     return client
 
 
-def _connect(target: Any, name: str, timeout: float) -> Any:
+def _open(where: str | os.PathLike[str], timeout: float) -> Any:
+    """Return a client for an address, or for what a scheduler file says."""
+    if isinstance(where, str) and is_address(where):
+        address = where if "://" in where else f"tcp://{where}"
+        name, file = address, None
+    else:
+        file = Path(where)
+        address = read_scheduler_file(file)
+        name = f"{address}, as {where} says,"
+    _warn_if_open(address)
+    return _connect(address, name, timeout, _find_security(address, file))
+
+
+def _connect(target: Any, name: str, timeout: float, security: Any = None) -> Any:
     from distributed import Client
 
     before = _get_current()
     try:
-        return Client(target, timeout=timeout, security=_find_security(target))
+        return Client(target, timeout=timeout, security=security)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         # Beside a timeout: an unknown protocol, a missing certificate, a broken file.
         # Some of these leave a client behind that is current and will never connect.
@@ -179,14 +186,15 @@ def _connect(target: Any, name: str, timeout: float) -> Any:
         ) from error
 
 
-def _find_security(address: Any) -> Any | None:
-    """Return the certificates for a scheduler of this process, which need not be given."""
+def _find_security(address: str, file: Path | None) -> Any | None:
+    """Return the certificates for a cluster that this user has opened, here or elsewhere."""
     from distributed import SpecCluster
 
     for cluster in list(getattr(SpecCluster, "_instances", ())):
         if cluster.status.name == "running" and cluster.scheduler_address == address:
             return cluster.security
-    return None
+    folder = find_credentials(address, file)
+    return None if folder is None else read_security(folder)
 
 
 @cache

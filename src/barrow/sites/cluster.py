@@ -11,16 +11,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from barrow.errors import ClusterError, InputError
 from barrow.model.site import Offer, Site
 from barrow.sites.machine import read_machine
-from barrow.sites.waiting import WaitingLine, describe_waiting
-from barrow.units import format_bytes, format_count, format_seconds
+from barrow.sites.security import Credentials
+from barrow.sites.staffing import Rest
+from barrow.sites.waiting import WaitingLine, describe_wait, describe_waiting
+from barrow.sites.workers import WorkerExit, WorkerInfo, describe_workers, parse_worker
 
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 0.5
@@ -33,37 +34,6 @@ IDENTIFY_HOST: tuple[tuple[Any, ...], ...] = (
     (Path.read_text, Path("/proc/sys/kernel/random/boot_id")),
     (os.readlink, "/proc/self/ns/pid"),
 )
-
-
-class WorkerExit(NamedTuple):
-    """How a worker process ended that nobody had asked to."""
-
-    name: str
-    pid: int
-    code: int
-    """Exit code; the negative number of the signal if one killed it."""
-    time: float
-    """Seconds since the epoch."""
-    why: str = ""
-    """Set if it was ended here."""
-
-
-@dataclass(frozen=True)
-class WorkerInfo:
-    """One worker as the scheduler knows it."""
-
-    name: str
-    address: str
-    host: str
-    pid: int | None
-    """Unknown for a worker that was not started here."""
-    threads: int
-    limit_bytes: int
-    """Memory it may hold; zero if it has no limit."""
-    held_bytes: int = 0
-    """Memory it held when it was last heard of; zero if that cannot be told."""
-    resources: Mapping[str, float] = field(default_factory=dict)
-    """What it offers beside threads and memory."""
 
 
 class Cluster:
@@ -119,6 +89,11 @@ class Cluster:
         """Why jobs were lost, a text for each, in order."""
         return list(getattr(self._manager, "losses", ()))
 
+    def take_news(self) -> list[str]:
+        """Return what happened to jobs since this was asked last."""
+        news = getattr(self._manager, "news", None)
+        return [news.popleft() for _ in range(len(news))] if news else []
+
     @property
     def dashboard_link(self) -> str | None:
         """Address of Dask's dashboard, or none."""
@@ -137,12 +112,20 @@ class Cluster:
         )
 
     @property
+    def credentials(self) -> Credentials | None:
+        """What whoever wants to use the cluster has to show; None if it is not ours."""
+        return self._manager.credentials if self.is_supervised else None
+
+    @property
     def is_supervised(self) -> bool:
         """Whether the workers were started from here, and are replaced when one is lost."""
         return getattr(self._manager, "is_supervised", False) is True
 
     def scale(self, n: int) -> None:
-        """Ask for ``n`` workers; :meth:`wait` tells when they are there."""
+        """Ask for ``n`` workers; :meth:`wait` tells when they are there.
+
+        Ends what :meth:`adapt` has begun.
+        """
         self._check_open()
         if isinstance(n, bool) or not isinstance(n, int) or n < 0:
             raise InputError(f"n={n!r} is not a number of workers. Give a whole number.")
@@ -151,7 +134,44 @@ class Cluster:
                 f"The number of workers at {self._address} can't be changed from here.\n"
                 "Change it where the cluster was started."
             )
+        if self.is_supervised:
+            self._manager.fix_number()
         self._manager.scale(n)
+
+    def adapt(self, minimum: int = 1, maximum: int | None = None) -> None:
+        """Let the number of workers follow the work, until :meth:`scale` is called.
+
+        While barrow runs something there are as many workers as the rest of it can use:
+        one more only if it would work for at least as long as it takes to start. Those
+        beyond the minimum end when there is nothing for them to do, half a minute
+        after a run at the latest. The record of a run tells how many there were.
+
+        Parameters
+        ----------
+        minimum, maximum
+            Between which numbers; by default one, and what the machine or the partition
+            has room for.
+        """
+        self._check_open()
+        if not self.is_supervised:
+            raise InputError(
+                f"The number of workers at {self._address} can't be changed from here.\n"
+                "Change it where the cluster was started: a Dask cluster has an adapt of its own."
+            )
+        self._manager.follow_work(minimum, maximum)
+
+    def staff(self, key: str, rest: Rest) -> int | None:
+        """Have as many workers as the rest of a run can use; None if nobody asked for that.
+
+        Parameters
+        ----------
+        key
+            As it was given to :meth:`hosting`.
+        """
+        if not self.is_supervised or not self._manager.is_adapting:
+            return None
+        self._manager.staff(key, rest)
+        return int(self._manager.wanted)
 
     def wait(self, n: int = 1, timeout: float = 360.0) -> "Cluster":
         """Wait until at least ``n`` workers are there, and return the cluster.
@@ -201,26 +221,30 @@ class Cluster:
         limits = [worker.limit_bytes for worker in workers if worker.limit_bytes]
         if not limits and workers and is_local:
             limits = [share]
+        crew = {
+            worker.address: Offer(
+                worker.threads,
+                worker.limit_bytes or share,
+                # Of our own workers all is for the run; leaks are dealt with there.
+                0 if self.is_supervised else worker.held_bytes,
+                worker.resources,
+            )
+            for worker in workers
+        }
+        if self.is_supervised:
+            # Those that are still to come count: work must be there for them when they do.
+            for number in range(len(workers), self._manager.expected):
+                crew[f"to come {number}"] = self._manager.offer
         return Site(
             kind="dask",
             machine=machine,
-            # Those that are still to come count: work must be there for them when they do.
-            workers=max(len(workers), getattr(self._manager, "wanted", 0)),
-            threads=min((worker.threads for worker in workers), default=1),
+            workers=len(crew),
+            threads=min((offer.threads for offer in crew.values()), default=1),
             limit_bytes=min(limits, default=0),
             is_local=is_local,
             address=self._address,
             is_own=self.is_supervised and is_local,
-            crew={
-                worker.address: Offer(
-                    worker.threads,
-                    worker.limit_bytes or share,
-                    # Of our own workers all is for the run; leaks are dealt with there.
-                    0 if self.is_supervised else worker.held_bytes,
-                    worker.resources,
-                )
-                for worker in workers
-            },
+            crew=crew,
         )
 
     @contextmanager
@@ -249,8 +273,14 @@ class Cluster:
         if self.is_supervised and asked and missing:
             amounts = {name: asked[name] if in_each else 1.0 for name in missing}
             lent = {w.name: amounts for w in (workers if in_each else workers[:1])}
-        with hosting(self.client, key, self.site(), lent):
-            yield
+        if self.is_supervised:
+            self._manager.begin_run(key)
+        try:
+            with hosting(self.client, key, self.site(), lent):
+                yield
+        finally:
+            if self.is_supervised:
+                self._manager.end_run(key)
 
     def close(self) -> None:
         """End what was started for this cluster; again is allowed."""
@@ -351,79 +381,6 @@ class Cluster:
         if os.getpid() == self._pid:
             with suppress(Exception):
                 self.close()
-
-
-def parse_worker(address: str, worker: Mapping[str, Any]) -> WorkerInfo:
-    """Return a worker from what the scheduler says about it.
-
-    Examples
-    --------
-    >>> said = {"name": 0, "host": "127.0.0.1", "nthreads": 2, "memory_limit": None}
-    >>> parse_worker("tcp://127.0.0.1:4000", said).limit_bytes
-    0
-    """
-    return WorkerInfo(
-        name=str(worker["name"]),
-        address=address,
-        host=worker["host"],
-        pid=worker.get("pid"),
-        threads=worker["nthreads"],
-        limit_bytes=worker["memory_limit"] or 0,
-        # A worker inside the client's process does not hold what that process holds.
-        held_bytes=0
-        if address.startswith("inproc:")
-        else worker.get("metrics", {}).get("memory", 0),
-        resources=worker.get("resources", {}),
-    )
-
-
-def describe_workers(workers: tuple[WorkerInfo, ...]) -> str:
-    """Return a line about all workers.
-
-    Examples
-    --------
-    >>> one = WorkerInfo("0", "tcp://127.0.0.1:4000", "127.0.0.1", 7, 1, 2**30)
-    >>> describe_workers((one, one))
-    '2 workers, 2 threads, 2.00 GiB'
-    """
-    threads = sum(worker.threads for worker in workers)
-    limit_bytes = sum(worker.limit_bytes for worker in workers)
-    counts = f"{format_count(len(workers), 'worker')}, {format_count(threads, 'thread')}"
-    return f"{counts}, {format_bytes(limit_bytes)}" if limit_bytes else counts
-
-
-def describe_wait(
-    address: str,
-    wanted: int,
-    came: int,
-    waited_seconds: float,
-    *,
-    failures: list[str],
-    queue: str = "",
-) -> str:
-    """Return what was waited for in vain, and what to try.
-
-    Examples
-    --------
-    >>> print(describe_wait("tcp://10.0.0.1:8786", 4, 1, 360, failures=[]))
-    Waited 6 min 0 s for 4 workers at tcp://10.0.0.1:8786; 1 came.
-    See whether more can start, wait longer with timeout=..., or ask for fewer.
-    """
-    lines = [
-        f"Waited {format_seconds(waited_seconds)} for {format_count(wanted, 'worker')} "
-        f"at {address}; {came} came."
-    ]
-    if failures:
-        lines += [*failures, "Mend what the worker complains about, then open a new cluster."]
-    elif queue:
-        lines += [
-            f"The queue says: {queue}.",
-            "Wait longer with timeout=..., choose another partition=, or ask for less memory=, "
-            "cores= or walltime=.",
-        ]
-    else:
-        lines.append("See whether more can start, wait longer with timeout=..., or ask for fewer.")
-    return "\n".join(lines)
 
 
 def _list_own_hosts() -> set[str]:

@@ -10,18 +10,22 @@ import pickle
 import signal
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
+from statistics import median
 from typing import Any
 
 from distributed.core import Status
 from distributed.deploy.cluster import Cluster as DaskCluster
 
 from barrow.errors import ClusterError
+from barrow.model.site import JOB_TOPIC, Offer
 from barrow.sites.hosted import HostedCluster
-from barrow.sites.jobs import JobRequest, Slurm, explain_end, read_log, write_script
+from barrow.sites.jobs import JobRequest, explain_end, read_log, write_script
 from barrow.sites.security import Credentials
+from barrow.sites.slurm_commands import Slurm
 from barrow.sites.waiting import JobState, describe_queue
 from barrow.units import format_count, format_seconds
 
@@ -34,6 +38,11 @@ LONG_PAUSE_SECONDS = 10.0
 LINGER_SECONDS = 15.0
 """A job without a worker that does not end by then is cancelled."""
 CLOSE_SECONDS = 8.0
+USUAL_START_SECONDS = 10.0
+"""Until a job has a worker, as long as none has come."""
+WAITING_SECONDS = 2.0
+"""A job that is pending for less is not worth a word in a record."""
+MOST_NEWS = 1000
 DEATH_SECONDS = 30.0
 """A worker that does not find its scheduler for so long ends its job."""
 
@@ -55,6 +64,8 @@ class Job:
     """Whether it was asked to end."""
     lost_seconds: float | None = None
     """When its worker was lost."""
+    asked_seconds: float = field(default_factory=time.monotonic)
+    """When it was asked for."""
 
     @property
     def is_live(self) -> bool:
@@ -82,6 +93,8 @@ class JobPool(HostedCluster):
         What programs started by a task find in their environment.
     timeout
         Seconds after which tasks that wait without any worker fail.
+    most_jobs
+        How many there can be.
     death_seconds
         How long a worker that does not find its scheduler waits before its job ends.
     is_quiet
@@ -101,12 +114,15 @@ class JobPool(HostedCluster):
         environment: Mapping[str, str],
         pythonpath: str | None,
         timeout: float,
+        most_jobs: int,
         death_seconds: float = DEATH_SECONDS,
         is_quiet: bool = False,
     ) -> None:
         self.failures = []
         self.losses: list[str] = []
         """Why jobs were lost, a text for each."""
+        self.news: deque[str] = deque(maxlen=MOST_NEWS)
+        """What happened to jobs, until somebody takes it."""
         self.wanted = jobs
         self.is_quiet = is_quiet
         self._request = request
@@ -124,9 +140,17 @@ class JobPool(HostedCluster):
             "pythonpath": pythonpath,
         }
         self._jobs: dict[int, Job] = {}
+        self._starts: deque[float] = deque(maxlen=9)
         self._count = self._n_lost = self._n_failed = self._n_handed_over = 0
         self._alone_since: float | None = None
-        super().__init__(host=host, scratch=str(request.folder), credentials=credentials)
+        self._queue_said = ""
+        super().__init__(
+            host=host,
+            scratch=str(request.folder),
+            credentials=credentials,
+            offer=Offer(request.cores, request.memory_bytes),
+            most_workers=most_jobs,
+        )
         try:
             self.sync(self._begin)
         except BaseException:
@@ -136,10 +160,25 @@ class JobPool(HostedCluster):
     def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
         """Ask for this many jobs; what went wrong before is forgotten."""
         del memory, cores
-        self.wanted = n
         self.failures.clear()
         self._n_lost = self._n_failed = 0
+        self.change_number(n)
+
+    def change_number(self, n: int) -> None:
+        """Have so many jobs; those that have something to do are the last to go."""
+        self.wanted = n
         self.loop.add_callback(self._changed.set)  # type: ignore[union-attr]
+
+    @property
+    def start_seconds(self) -> float:  # type: ignore[override]
+        """Until a job that is asked for has a worker: as with others, or longer by now."""
+        now = time.monotonic()
+        waiting = (
+            now - job.asked_seconds
+            for job in list(self._jobs.values())
+            if job.is_live and not job.has_come
+        )
+        return max(median(self._starts or [USUAL_START_SECONDS]), *waiting, 0.0)
 
     def describe_queue(self) -> str:
         """Return in a few words what the queue says about jobs without a worker."""
@@ -194,7 +233,27 @@ class JobPool(HostedCluster):
                     await self._hand_over(job)
             await self._cancel_lingering()
             await self._correct_number()
+            self._tell_of_waiting()
         self._fail_tasks_that_wait()
+
+    def _tell(self, text: str) -> None:
+        """Let the record of whatever runs here know of something."""
+        self.news.append(text)
+        scheduler: Any = self.scheduler
+        scheduler.log_event(JOB_TOPIC, text)
+
+    def _tell_of_waiting(self) -> None:
+        """Tell once of jobs that the queue keeps waiting, for each reason it gives."""
+        now = time.monotonic()
+        waiting = [
+            JobState(job.state, job.reason)
+            for job in self._jobs.values()
+            if job.state == "PENDING" and now - job.asked_seconds > WAITING_SECONDS
+        ]
+        said = describe_queue(waiting)
+        if said and said != self._queue_said:
+            self._tell(f"The queue says: {said}.")
+        self._queue_said = said
 
     async def _note_end(self, job: Job) -> None:
         del self._jobs[job.id]
@@ -204,6 +263,7 @@ class JobPool(HostedCluster):
         log = read_log(self._request.log_path(job.id))
         memory_bytes = self._request.memory_bytes
         self.losses.append(explain_end(job.id, ended, log, memory_bytes=memory_bytes))
+        self._tell(self.losses[-1])
         self._n_lost += 1
         self._n_failed = 0 if job.has_come else self._n_failed + 1
         if self._n_failed >= max(3, self.wanted) or self._n_lost > count_most_lost(self.wanted):
@@ -247,8 +307,10 @@ class JobPool(HostedCluster):
             if missing > AT_ONCE:
                 self._changed.set()
         elif missing < 0:
-            # First those whose worker has not come yet.
-            surplus = sorted(live, key=lambda job: (job.has_come, -job.id))[:-missing]
+            # First those whose worker has not come yet, last those that have something to do.
+            busy = self._busy()
+            order = sorted(live, key=lambda job: (job.has_come, job.worker in busy, -job.id))
+            surplus = order[:-missing]
             for job in surplus:
                 job.is_leaving = True
             waiting = [job.id for job in surplus if not job.has_come]
@@ -261,6 +323,7 @@ class JobPool(HostedCluster):
         if not self.failures:
             last = self.losses[-1:]
             self.failures.append("\n".join([f"{what} No more jobs are asked for.", *last]))
+            self._tell(self.failures[-1])
 
     def _fail_tasks_that_wait(self) -> None:
         """End the waiting of tasks for which no worker will come, or has not come for long."""
@@ -301,8 +364,9 @@ class JobPool(HostedCluster):
         if op == "add":
             for worker in msg["workers"].values():
                 for job in self._jobs.values():
-                    if job.worker == worker["name"]:
+                    if job.worker == worker["name"] and not job.has_come:
                         job.has_come = True
+                        self._starts.append(time.monotonic() - job.asked_seconds)
                         self._n_failed = 0
         else:
             gone = self.scheduler_info["workers"].get(msg, {}).get("name")

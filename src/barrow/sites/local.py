@@ -3,19 +3,18 @@
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from barrow.errors import InputError
 from barrow.model.site import Machine
 from barrow.model.step import check_resources
+from barrow.sites.asked import check_count, parse_memory
 from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path
 from barrow.sites.machine import read_machine
-from barrow.sites.scratch import Scratch, remove_abandoned
+from barrow.sites.scratch import Scratch
 from barrow.sites.security import make_credentials, write_credentials
-from barrow.units import format_bytes, parse_bytes
+from barrow.units import format_bytes
 
 SHARE_OF_AVAILABLE = 0.8
 """The rest is for the client, its data, and whatever else the machine does."""
@@ -46,15 +45,13 @@ def start_local(
         What the machine has for tasks that ask for it, shared out among the workers.
     """
     machine = read_machine()
-    memory_bytes = None if memory is None else _parse_memory(memory)
-    size = size_workers(machine, workers, threads, memory_bytes)
+    size = size_workers(machine, workers, threads, parse_memory(memory))
     search_path = list_search_path(sys.path, os.getcwd())
 
     from distributed import Client
 
     from barrow.sites.processes import LocalProcesses
 
-    remove_abandoned(Path(tempfile.gettempdir()))
     scratch = Scratch.create()
     try:
         credentials = make_credentials()
@@ -110,8 +107,8 @@ def size_workers(
     (2, 1, 4294967296)
     """
     for name, value in (("workers", workers), ("threads", threads), ("memory", memory_bytes)):
-        if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
-            raise InputError(f"{name}={value!r} is not a count. Give a whole number from 1 up.")
+        if value is not None:
+            check_count(name, value)
     usable_bytes = int(machine.available_bytes * SHARE_OF_AVAILABLE)
     each = threads or 1
     count = workers or max(1, machine.cores // each)
@@ -146,10 +143,3 @@ def share_out(resources: Mapping[str, float], workers: int) -> list[dict[str, fl
             share = shares[number % workers]
             share[name] = share.get(name, 0) + min(1, total - number)
     return shares
-
-
-def _parse_memory(memory: str | int) -> int:
-    try:
-        return parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(f"memory={memory!r} cannot be used: {error}") from None

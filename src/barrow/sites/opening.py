@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from barrow.errors import InputError
-from barrow.sites.attached import attach, find_address, find_live_client, is_address
+from barrow.sites.attached import attach, find_live_client, find_place, is_address
 from barrow.sites.cluster import Cluster
 from barrow.sites.local import start_local
 from barrow.sites.slurm import SlurmOptions, start_slurm
@@ -54,7 +54,7 @@ def open_cluster(
     given = [f"{name}={value!r}" for name, value in sizes.items() if value is not None]
     if where is None and not given:
         # Somebody who asks for a size wants new workers.
-        where = find_live_client() or find_address()
+        where = find_live_client() or find_place()
     if where is None or where == "local":
         return start_local(workers, threads, memory, resources)
     if isinstance(where, str) and not is_address(where) and not os.path.isfile(where):

@@ -47,6 +47,19 @@ class Partition:
         fit = [n for n in self.nodes if n.memory_bytes >= memory_bytes and n.cores >= cores]
         return sorted(fit, key=lambda node: (node.memory_bytes, node.cores))
 
+    def count_places(self, memory_bytes: int, cores: int) -> int:
+        """Return how many such jobs can run at once.
+
+        Examples
+        --------
+        >>> Partition("short", (Node("a", 8, 8 * 2**30),)).count_places(3 * 2**30, cores=1)
+        2
+        """
+        fit = self.list_sufficient(memory_bytes, cores)
+        return sum(
+            min(node.cores // cores, node.memory_bytes // max(1, memory_bytes)) for node in fit
+        )
+
 
 def parse_partitions(text: str) -> tuple[Partition, ...]:
     """Return the partitions that are up, from the answer to :data:`LIST_NODES`.

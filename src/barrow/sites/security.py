@@ -67,10 +67,15 @@ def write_credentials(credentials: Credentials, folder: Path) -> None:
         (CERTIFICATE_FILE, credentials.certificate),
         (KEY_FILE, credentials.key),
     ):
-        # The mode is set when the file is made: there is no moment at which others can read it.
-        file = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w") as stream:
-            stream.write(text)
+        write_private(folder / name, text)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read."""
+    # The mode is set when the file is made: there is no moment at which others can read it.
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(file, "w") as stream:
+        stream.write(text)
 
 
 def remove_credentials(folder: Path) -> None:

@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from barrow.errors import ClusterError, InputError
 from barrow.places import cache_folder
+from barrow.sites.asked import check_count, parse_memory
 from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path, make_environment
-from barrow.sites.jobs import COMMAND_SECONDS, JobRequest, Slurm, clean_environment
+from barrow.sites.jobs import JobRequest
 from barrow.sites.partitions import (
     LIST_NODES,
     Node,
@@ -29,9 +30,11 @@ from barrow.sites.partitions import (
     parse_partitions,
 )
 from barrow.sites.security import make_credentials, remove_credentials, write_credentials
-from barrow.units import parse_bytes
+from barrow.sites.slurm_commands import COMMAND_SECONDS, Slurm, clean_environment
 
 DEFAULT_JOBS = 8
+MOST_JOBS = 100
+"""As many are asked for at most, if their number follows the work."""
 WAIT_SECONDS = 360.0
 OLD_SECONDS = 7 * 24 * 3600.0
 """Folders of clusters as old as this, with what lost jobs have written, are removed."""
@@ -54,7 +57,7 @@ class SlurmOptions:
     """What can be asked of a cluster of jobs."""
 
     partition: str | None = None
-    jobs: int = DEFAULT_JOBS
+    jobs: int | Literal["auto"] = DEFAULT_JOBS
     cores: int = 1
     memory: str | int | None = None
     walltime: str | float | None = None
@@ -79,7 +82,7 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
     """
     check_options(options)
     walltime_seconds = parse_walltime(options.walltime)
-    memory_bytes = None if options.memory is None else _parse_memory(options.memory)
+    memory_bytes = parse_memory(options.memory)
     partitions = read_partitions()
     partition, node = choose_place(options, partitions, memory_bytes, walltime_seconds)
     if memory_bytes is None:
@@ -123,12 +126,13 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
         pool = JobPool(
             request,
             Slurm(os.environ),
-            options.jobs,
+            1 if options.jobs == "auto" else options.jobs,
             host=find_host(partition.nodes, options.interface),
             credentials=credentials,
             environment=make_environment({}, search_path=search_path, library_threads=1),
             pythonpath=os.environ.get("PYTHONPATH"),
             timeout=options.timeout,
+            most_jobs=min(MOST_JOBS, partition.count_places(memory_bytes, options.cores)),
             death_seconds=death_seconds or DEATH_SECONDS,
             is_quiet=options.quiet,
         )
@@ -139,6 +143,8 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
     try:
         if not options.quiet:
             _tell_dashboard(cluster)
+        if options.jobs == "auto":
+            cluster.adapt()
         cluster.wait(1, timeout=options.timeout)
     except BaseException:
         cluster.close()
@@ -148,10 +154,9 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
 
 def check_options(options: SlurmOptions) -> None:
     """Refuse what cannot be asked for."""
-    for name in ("jobs", "cores"):
-        value = getattr(options, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InputError(f"{name}={value!r} is not a count. Give a whole number from 1 up.")
+    if options.jobs != "auto":
+        check_count("jobs", options.jobs, also="'auto'")
+    check_count("cores", options.cores)
     for name in ("setup", "sbatch"):
         value = getattr(options, name)
         if isinstance(value, str) or any("\n" in line for line in value):
@@ -299,10 +304,3 @@ def _tell_dashboard(cluster: Cluster) -> None:
         f"  ssh -N -L {port}:127.0.0.1:{port} {user}@{socket.gethostname()}",
         file=sys.stderr,
     )
-
-
-def _parse_memory(memory: Any) -> int:
-    try:
-        return parse_bytes(memory)
-    except ValueError as error:
-        raise InputError(f"memory={memory!r} cannot be used: {error}") from None

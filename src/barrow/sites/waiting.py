@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TextIO
 
-from barrow.units import format_count
+from barrow.units import format_count, format_seconds
 
 FIRST_SECONDS = 1.0
 """What takes less is not worth a word."""
@@ -43,6 +43,40 @@ def describe_waiting(came: int, wanted: int, seconds: float, queue: str = "") ->
     """
     line = f"{came}/{wanted} workers, waiting … {seconds:.0f} s"
     return f"{line} ({queue})" if queue else line
+
+
+def describe_wait(
+    address: str,
+    wanted: int,
+    came: int,
+    waited_seconds: float,
+    *,
+    failures: list[str],
+    queue: str = "",
+) -> str:
+    """Return what was waited for in vain, and what to try.
+
+    Examples
+    --------
+    >>> print(describe_wait("tcp://10.0.0.1:8786", 4, 1, 360, failures=[]))
+    Waited 6 min 0 s for 4 workers at tcp://10.0.0.1:8786; 1 came.
+    See whether more can start, wait longer with timeout=..., or ask for fewer.
+    """
+    lines = [
+        f"Waited {format_seconds(waited_seconds)} for {format_count(wanted, 'worker')} "
+        f"at {address}; {came} came."
+    ]
+    if failures:
+        lines += [*failures, "Mend what the worker complains about, then open a new cluster."]
+    elif queue:
+        lines += [
+            f"The queue says: {queue}.",
+            "Wait longer with timeout=..., choose another partition=, or ask for less memory=, "
+            "cores= or walltime=.",
+        ]
+    else:
+        lines.append("See whether more can start, wait longer with timeout=..., or ask for fewer.")
+    return "\n".join(lines)
 
 
 class WaitingLine:

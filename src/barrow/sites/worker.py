@@ -13,16 +13,14 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from barrow.ownership import claim_process
 from barrow.sites.jobs import INTERRUPTED_CODE
-from barrow.sites.scratch import Scratch, remove_abandoned
+from barrow.sites.scratch import Scratch
 
 GRACE_SECONDS = 1.0
 """Time for an orderly end; after it the process ends as it is."""
@@ -41,7 +39,6 @@ def main(scheduler: str, text: str) -> int:
     if lifeline is not None:
         _end_with_parent()
         return asyncio.run(serve(scheduler, options, lifeline))
-    remove_abandoned(Path(tempfile.gettempdir()))
     scratch = Scratch.create()
     try:
         return asyncio.run(serve(scheduler, {**options, "local_directory": str(scratch.path)}))
@@ -83,13 +80,15 @@ async def serve(scheduler: str, options: dict[str, Any], lifeline: int | None = 
     else:
         threading.Thread(target=_watch, args=(lifeline, loop, end), daemon=True).start()
 
+    class PrivateWorker(Worker):
+        def start_http_server(self, *_: Any, **__: Any) -> None:
+            """Serve no pages about its state: everybody on this machine could look at them."""
+
     pid = os.getpid()
-    worker = await Worker(
+    worker = await PrivateWorker(
         scheduler,
         security=security,
         protocol="tls",
-        # Pages about its state, without encryption: for this machine only.
-        dashboard_address="127.0.0.1:0",
         startup_information={"pid": lambda _: pid},
         **options,
     )

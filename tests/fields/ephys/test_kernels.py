@@ -13,10 +13,12 @@ from barrow.fields.ephys.connecting import (
     sum_cross_spectra,
 )
 from barrow.fields.ephys.detrending import detrend
-from barrow.fields.ephys.filters import Filter, design_sinc, preprocess
+from barrow.fields.ephys.filters import Filter
 from barrow.fields.ephys.fourier import mtmconvol, mtmfft
+from barrow.fields.ephys.preparing import preprocess
+from barrow.fields.ephys.sinc import design_sinc
 from barrow.fields.ephys.superlets import choose_orders, scale_of, superlet
-from barrow.fields.ephys.tapers import Taper, choose_taper
+from barrow.fields.ephys.tapers import Taper, Tapering
 from barrow.fields.ephys.wavelets import Morlet, wavelet
 
 RATE = 1000.0
@@ -36,7 +38,7 @@ def test_a_spectrum_is_the_periodogram_of_scipy(trials):
 
 
 def test_multitaper_power_is_the_mean_over_slepian_tapers(trials):
-    chosen = choose_taper("hann", tapsmofrq=12, samplerate=RATE, length=301)
+    chosen = Tapering(tapsmofrq=12).choose(RATE, 301)
     tapers = signal.windows.dpss(301, 12 * 301 / RATE, chosen.count)
     centred = trials.astype(float) - trials.mean(axis=1, keepdims=True, dtype=float)
     spectra = np.fft.rfft(centred[:, None] * tapers[:, :, None], axis=2)
@@ -167,6 +169,6 @@ def test_a_sinc_filter_passes_one_side_and_stops_the_other(band, gains):
 
 def test_a_wrong_taper_is_refused_with_advice():
     with pytest.raises(InputError, match="tapsmofrq=2"):
-        choose_taper("dpss", samplerate=RATE, length=100)
+        Tapering("dpss").choose(RATE, 100)
     with pytest.raises(InputError, match="beta"):
-        choose_taper("kaiser", samplerate=RATE, length=100)
+        Tapering("kaiser").choose(RATE, 100)

@@ -7,8 +7,9 @@ from barrow import ephys
 from barrow.errors import InputError
 from barrow.fields.ephys import computing
 from barrow.fields.ephys.connecting import cross_spectra
-from barrow.fields.ephys.filters import Filter, preprocess
+from barrow.fields.ephys.filters import Filter
 from barrow.fields.ephys.fourier import mtmfft
+from barrow.fields.ephys.preparing import preprocess
 from barrow.fields.ephys.stored import LazyArray
 
 RATE = 500.0

@@ -5,24 +5,13 @@ be larger than memory; the work is cut over trials and channels as barrow plans 
 """
 
 from barrow.fields.ephys import synthdata
-from barrow.fields.ephys.api import (
-    connectivityanalysis,
-    freqanalysis,
-    multipanelplot,
-    preprocessing,
-    resampledata,
-    selectdata,
-    show,
-    singlepanelplot,
-    timelockanalysis,
-)
-from barrow.fields.ephys.data import (
-    AnalogData,
-    CrossSpectralData,
-    SpectralData,
-    SpikeData,
-    TimeLockData,
-)
+from barrow.fields.ephys.calls.connectivityanalysis import connectivityanalysis
+from barrow.fields.ephys.calls.freqanalysis import freqanalysis
+from barrow.fields.ephys.calls.preprocessing import preprocessing
+from barrow.fields.ephys.calls.resampledata import resampledata
+from barrow.fields.ephys.calls.timelockanalysis import timelockanalysis
+from barrow.fields.ephys.calls.viewing import multipanelplot, selectdata, show, singlepanelplot
+from barrow.fields.ephys.clusters import cluster_cleanup, esi_cluster_setup
 from barrow.fields.ephys.exchanging import (
     from_mne,
     from_neo,
@@ -33,7 +22,9 @@ from barrow.fields.ephys.exchanging import (
     to_nwb,
 )
 from barrow.fields.ephys.files import load, save
+from barrow.fields.ephys.kinds import AnalogData, CrossSpectralData, SpectralData, TimeLockData
 from barrow.fields.ephys.settings import StructDict, get_defaults
+from barrow.fields.ephys.spikes import SpikeData
 
 __all__ = [
     "AnalogData",
@@ -42,7 +33,9 @@ __all__ = [
     "SpikeData",
     "StructDict",
     "TimeLockData",
+    "cluster_cleanup",
     "connectivityanalysis",
+    "esi_cluster_setup",
     "freqanalysis",
     "from_mne",
     "from_neo",

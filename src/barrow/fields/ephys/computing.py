@@ -13,9 +13,10 @@ import numpy as np
 
 from barrow import api
 from barrow.errors import InputError
+from barrow.fields.ephys.analysis import Analysis
 from barrow.fields.ephys.averages import Total
-from barrow.fields.ephys.data import TrialData
-from barrow.fields.ephys.spectra import Analysis
+from barrow.fields.ephys.kinds import AnalogData
+from barrow.fields.ephys.trial_data import TrialData
 from barrow.model.source import Reader, Source
 from barrow.shared import Ranges
 from barrow.sources.identity import identify_text
@@ -75,6 +76,8 @@ def compute(data: TrialData, analysis: Analysis, means: Means) -> Any:
 
 def add_up(data: TrialData, analysis: Analysis, func: Callable[..., Any], means: Means) -> Any:
     """Return what a function says about all trials, added up; only trials are cut."""
+    if means.to is not None:
+        raise InputError("to= is for each trial: an average over trials is small. Use save().")
     sources = _open(data, analysis)
     if _is_tiny(data, analysis, means):
         blocks = [source.read(source.everything) for source in sources]
@@ -90,6 +93,42 @@ def add_up(data: TrialData, analysis: Analysis, func: Callable[..., Any], means:
         quiet=means.quiet,
         kwargs=analysis.settings,
     )
+
+
+def compute_analog(data: AnalogData, analysis: Analysis, means: Means) -> AnalogData:
+    """Return the answer of a function that turns trials into trials."""
+    values = compute(data, analysis, means)
+    made = AnalogData(
+        values,
+        analysis.samplerate,
+        lengths=analysis.lengths,
+        offsets=analysis.offsets,
+        trialinfo=data.trialinfo,
+        channel=data.channel,
+    )
+    made.info = report_nan(find_nan(values, analysis.lengths))
+    return made
+
+
+def find_nan(values: Any, lengths: np.ndarray) -> np.ndarray:
+    """Return which trials have NaN within their own length; a store is read chunk by chunk.
+
+    Parameters
+    ----------
+    values
+        Trial × time × rest. Of spectra only the first frequency of the first taper is
+        looked at: a NaN is in all of them.
+    """
+    first = (slice(None), 0, 0) if values.ndim == 5 else ()
+    count = values.shape[0]
+    step = count if isinstance(values, np.ndarray) else values.chunks[0]
+    found = np.zeros(count, bool)
+    for low in range(0, count, step):
+        block = np.asarray(values[(slice(low, low + step), *first)])
+        for number, trial in enumerate(block, start=low):
+            # A sum is NaN if any of its parts is, and needs no array of its own.
+            found[number] = np.isnan(trial[: lengths[number]].sum())
+    return found
 
 
 class Averaged:
@@ -139,7 +178,7 @@ def _keep_channels_together(source: Source) -> Source:
     return replace(source, grain={**source.grain, "channel": least})
 
 
-def report_nan(found: Mapping[str, Any], trials: np.ndarray) -> dict[str, Any]:
+def report_nan(trials: np.ndarray) -> dict[str, Any]:
     """Return the numbers of trials with NaN for ``info``, and say so if there are any."""
     numbers = np.flatnonzero(trials).tolist()
     if numbers:
@@ -147,9 +186,9 @@ def report_nan(found: Mapping[str, Any], trials: np.ndarray) -> dict[str, Any]:
         warnings.warn(
             f"{len(numbers)} of {len(trials)} trials have NaN: {shown}. What is computed of their "
             "channels is NaN too, or leaves them out of averages; see info['nan_trials'].",
-            stacklevel=4,
+            stacklevel=6,  # the user's line, seen from here through the call
         )
-    return {**found, "nan_trials": numbers}
+    return {"nan_trials": numbers}
 
 
 def generate(

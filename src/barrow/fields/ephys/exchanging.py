@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.fields.ephys.data import AnalogData, TrialData
+from barrow.fields.ephys.kinds import AnalogData
+from barrow.fields.ephys.trial_data import TrialData
 
 
 def from_xarray(array: Any) -> AnalogData:
@@ -37,6 +38,22 @@ def from_xarray(array: Any) -> AnalogData:
     values = array.data if isinstance(array.data, np.ndarray) else array
     count = array.sizes.get("trial", 1)
     return AnalogData(values, rate, channel=names, offsets=np.full(count, round(first)))
+
+
+def to_xarray(data: TrialData) -> Any:
+    """Return all trials as a DataArray; NaN behind shorter ones."""
+    import xarray
+
+    cube = data.cube()
+    if not data.is_equal:
+        cube = cube.astype(np.result_type(cube.dtype, np.float32))
+        for number, length in enumerate(data.lengths):
+            cube[number, length:] = np.nan
+    coords: dict[str, Any] = {"trial": np.arange(len(data.lengths)), **data.labels}
+    if len(data.offsets) and (data.offsets == data.offsets[0]).all():
+        coords["time"] = (np.arange(cube.shape[1]) + data.offsets[0]) / data.samplerate
+    dims = ("trial", *data.dimord)
+    return xarray.DataArray(cube, coords, dims, attrs={"samplerate": data.samplerate})
 
 
 def from_nwb(path: Any, name: str | None = None) -> AnalogData:

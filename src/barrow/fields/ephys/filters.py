@@ -1,23 +1,19 @@
-"""Filters in time, and what else is done to signals before their analysis.
+"""Filters in time: which, their coefficients, and how they are applied."""
 
-Plain array functions on trial × time × channel.
-"""
-
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import fft, signal
+from scipy import signal
 
 from barrow.errors import InputError
-from barrow.fields.ephys.outputs import convert
-from barrow.fields.ephys.trials import pieces
+from barrow.fields.ephys.sinc import WINDOWS, convolve_centred, design_sinc, minimum_phase
 
-CLASSES = ("but", "firws", None)
 TYPES = ("lp", "hp", "bp", "bs")
-WINDOWS = ("hamming", "hann", "blackman")
-HILBERT = ("abs", "complex", "real", "imag", "absreal", "absimag", "angle")
+# From so many samples on a compiled filter saves more than it takes to load it.
+COMPILED_SAMPLES = 2**24
 
 
 @dataclass(frozen=True)
@@ -33,17 +29,38 @@ class Filter:
     direction: str
     samplerate: float
     window: str = "hamming"
+    is_compiled: bool = False
+    """Whether a Butterworth filter runs compiled: three times as fast, with the same bits."""
 
     def __call__(self, trials: np.ndarray) -> np.ndarray:
         """Return filtered signals: time is the second to last axis."""
         if self.kind == "but":
-            run = signal.sosfiltfilt if self.direction == "twopass" else signal.sosfilt
-            found: np.ndarray = run(self.coefficients(), trials, axis=-2)
-            return found
+            return self._run_sections(trials)
         found = convolve_centred(trials, self.coefficients())
         if self.direction == "twopass":
             found = convolve_centred(found, self.coefficients())
         return found
+
+    @property
+    def edge(self) -> int:
+        """Samples by which the ends are extended before two passes; a trial must have more."""
+        if self.kind != "but" or self.direction != "twopass":
+            return 0
+        sections = self.coefficients()
+        taps = 2 * len(sections) + 1
+        return 3 * int(taps - min((sections[:, 2] == 0).sum(), (sections[:, 5] == 0).sum()))
+
+    def compiled_for(self, n_samples: int) -> "Filter":
+        """Return the filter, compiled if there are samples enough to make that worth while."""
+        return replace(self, is_compiled=self.kind == "but" and n_samples >= COMPILED_SAMPLES)
+
+    def _run_sections(self, trials: np.ndarray) -> np.ndarray:
+        sections, is_twopass = self.coefficients(), self.direction == "twopass"
+        compiled = _load_compiled() if self.is_compiled else None
+        if compiled is not None and trials.ndim == 3 and trials.dtype in (np.float32, np.float64):
+            return compiled(trials, sections, signal.sosfilt_zi(sections), self.edge, is_twopass)
+        run = signal.sosfiltfilt if is_twopass else signal.sosfilt
+        return np.asarray(run(sections, trials, axis=-2))
 
     def coefficients(self) -> np.ndarray:
         """Return second-order sections (IIR), or the impulse response (FIR)."""
@@ -96,7 +113,14 @@ def choose_filter(
         )
     if int(order) != order or order < 1:
         raise InputError(f"order={order!r} is no order of a filter: use a whole number from 1 on.")
-    return Filter(filter_class, filter_type, edges, int(order), direction, samplerate, window)
+    chosen = Filter(filter_class, filter_type, edges, int(order), direction, samplerate, window)
+    if shortest <= chosen.edge:
+        raise InputError(
+            f"The shortest trial has {shortest} samples, but a filter of order {order} that runs "
+            f"forwards and backwards needs more than {chosen.edge}. Leave short trials out, lower "
+            "order=, or set direction='onepass'."
+        )
+    return chosen
 
 
 def _check_freq(freq: Any, filter_type: str, samplerate: float) -> tuple[float, ...]:
@@ -115,6 +139,15 @@ def _check_freq(freq: Any, filter_type: str, samplerate: float) -> tuple[float, 
     return edges
 
 
+@lru_cache(maxsize=1)
+def _load_compiled() -> Callable[..., np.ndarray] | None:
+    try:
+        from barrow.fields.ephys.biquads import filter_sections
+    except ImportError:
+        return None  # SciPy gives the same, later
+    return filter_sections
+
+
 @lru_cache(maxsize=32)
 def _design(chosen: Filter) -> np.ndarray:
     if chosen.kind == "but":
@@ -125,136 +158,3 @@ def _design(chosen: Filter) -> np.ndarray:
         chosen.window, chosen.order, [f / chosen.samplerate for f in chosen.freq], chosen.band
     )
     return minimum_phase(kernel) if chosen.direction == "onepass-minphase" else kernel
-
-
-def design_sinc(window: str, order: int, edges: list[float], band: str = "lp") -> np.ndarray:
-    """Return the impulse response of a windowed-sinc filter.
-
-    Parameters
-    ----------
-    order
-        Samples minus one; an odd order is raised by one.
-    edges
-        Edges of the band in cycles for each sample, from low to high.
-
-    Examples
-    --------
-    >>> kernel = design_sinc("hamming", 100, [0.1])
-    >>> len(kernel), round(float(kernel.sum()), 6)
-    (101, 1.0)
-    """
-    order += order % 2
-    if band == "lp":
-        return _sinc(window, order, edges[0])
-    centre = order // 2
-    inverted = -_sinc(window, order, edges[0] if band != "bs" else edges[1])
-    inverted[centre] += 1
-    if band == "hp":
-        return inverted
-    kernel = inverted + _sinc(window, order, edges[1] if band == "bp" else edges[0])
-    if band == "bp":
-        kernel[centre] -= 1
-    return np.asarray(kernel)
-
-
-def _sinc(window: str, order: int, edge: float) -> np.ndarray:
-    side = np.arange(1, order / 2 + 1)
-    half = np.sin(2 * np.pi * edge * side) / side
-    kernel = np.concatenate([half[::-1], [2 * np.pi * edge], half])
-    kernel *= getattr(signal.windows, window)(order + 1)
-    return np.asarray(kernel / kernel.sum())
-
-
-def minimum_phase(kernel: np.ndarray) -> np.ndarray:
-    """Return a causal filter of the same gain, by its real cepstrum."""
-    size = 1 << int(np.ceil(np.log2(len(kernel) * 1000)))
-    gain = np.maximum(np.abs(fft.fft(kernel, size)), 1e-8)
-    cepstrum = fft.ifft(np.log(gain)).real
-    # Fold the part before time zero onto the part after it.
-    half = size // 2
-    folded = np.zeros(size)
-    folded[0] = cepstrum[0]
-    folded[1:half] = cepstrum[1:half] + cepstrum[:half:-1]
-    folded[half] = cepstrum[half]
-    return np.asarray(fft.ifft(np.exp(fft.fft(folded))).real[: len(kernel)])
-
-
-def convolve_centred(trials: np.ndarray, kernel: np.ndarray) -> np.ndarray:
-    """Return signals convolved with a kernel, as long as before; NaN stays where it is."""
-    signals = np.asarray(trials, float)
-    length, taps = signals.shape[-2], len(kernel)
-    first = (taps - 1) // 2
-    holes = np.isnan(signals).any(axis=-2)
-    size = fft.next_fast_len(length + taps - 1, real=True)
-    spectrum = fft.rfft(signals, size, axis=-2)
-    spectrum *= fft.rfft(kernel, size)[:, None]
-    found = fft.irfft(spectrum, size, axis=-2, overwrite_x=True)[..., first : first + length, :]
-    for place in np.argwhere(holes):
-        # A Fourier transform has spread the NaN over the whole trial.
-        line = (*place[:-1], slice(None), place[-1])
-        found[line] = np.convolve(signals[line], kernel)[first : first + length]
-    return np.asarray(found)
-
-
-def preprocess(
-    trials: np.ndarray,
-    lengths: np.ndarray | None = None,
-    *,
-    chosen: Filter | None = None,
-    polyremoval: int | None = None,
-    zscore: bool = False,
-    rectify: bool = False,
-    hilbert: str | None = None,
-) -> np.ndarray:
-    """Return trials after z-score, detrending, filter, and rectification or Hilbert transform.
-
-    Parameters
-    ----------
-    trials
-        Trial × time × channel.
-    lengths
-        Samples of each trial, if some are shorter than the array. Behind them the
-        answer is NaN.
-    hilbert
-        What is returned of the analytic signal: ``"abs"`` for the envelope,
-        ``"angle"`` for the phase, and so on.
-
-    Examples
-    --------
-    >>> ramp = np.arange(6.0)[None, :, None]
-    >>> preprocess(ramp, polyremoval=0)[0, :, 0].tolist()
-    [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]
-    """
-    dtype = np.complex64 if hilbert == "complex" else np.float32
-    answer = np.empty(trials.shape, dtype)
-    if lengths is not None:
-        answer[:] = np.nan
-    for which, channels, found in pieces(trials, lengths):
-        length = found.shape[1]
-        if zscore:
-            found = _remove(found, polyremoval)
-            found = (found - found.mean(axis=1, keepdims=True)) / found.std(axis=1, keepdims=True)
-            found = found.astype(np.float32, copy=False)
-        if chosen is not None or (polyremoval is not None and not zscore):
-            found = _remove(found, polyremoval)
-        if chosen is not None:
-            found = chosen(found)
-        found = found.astype(np.float32, copy=False)
-        if rectify:
-            found = np.abs(found)
-        elif hilbert is not None:
-            found = convert(signal.hilbert(found, axis=1), hilbert)
-        answer[which, :length, channels] = found
-    return answer
-
-
-def _remove(signals: np.ndarray, order: int | None) -> np.ndarray:
-    if order is None:
-        return signals
-    holes = np.isnan(signals).any(axis=-2, keepdims=True) if signals.dtype.kind == "f" else None
-    if order == 1 and holes is not None and holes.any():
-        # A least-squares fit refuses NaN; only the channels that have one become NaN.
-        filled = np.where(holes, 0, signals)
-        return np.where(holes, np.nan, signal.detrend(filled, axis=-2)).astype(signals.dtype)
-    kind = "constant" if order == 0 else "linear"
-    return np.asarray(signal.detrend(signals, type=kind, axis=-2))

@@ -4,6 +4,7 @@ Plain array functions: trial × time × channel in, trial × time × taper × fr
 channel out.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -81,18 +82,39 @@ def mtmfft(
         signals = detrend(signals, polyremoval)
         scale = np.sqrt(2) / (n_fft if ft_compat else np.sqrt(length * n_fft))
         windows = (taper.windows(length, n_fft) * scale).astype(signals.dtype)
-        for number, window in enumerate(windows):
-            tapered = signals * window[:, None]
-            if demean_taper:
-                tapered -= tapered.mean(axis=1, keepdims=True)
-            spectra = fft.rfft(tapered, n_fft, axis=1, overwrite_x=True)[:, bins]
-            found = convert(spectra, output)
-            if keeptapers or len(windows) == 1:
-                answer[which, 0, number, :, channels] = found
-            else:
-                found *= 1 / len(windows)
-                answer[which, 0, 0, :, channels] += found
+        spectra = _taper_each(signals, windows, n_fft, bins, demean_taper)
+        if output == "pow" and not keeptapers:
+            answer[which, 0, 0, :, channels] = _average_power(spectra, len(windows))
+        else:
+            for number, spectrum in enumerate(spectra):
+                answer[which, 0, number, :, channels] = convert(spectrum, output)
     return answer
+
+
+def _taper_each(
+    signals: np.ndarray, windows: np.ndarray, n_fft: int, bins: Any, demean_taper: bool
+) -> Iterator[np.ndarray]:
+    """Yield the spectrum with each taper; it may be written over."""
+    tapered = np.empty_like(signals)
+    for window in windows:
+        np.multiply(signals, window[:, None], out=tapered)
+        if demean_taper:
+            tapered -= tapered.mean(axis=1, keepdims=True)
+        yield fft.rfft(tapered, n_fft, axis=1)[:, bins]
+
+
+def _average_power(spectra: Iterator[np.ndarray], count: int) -> np.ndarray:
+    """Return the mean power over tapers."""
+    total: Any = None
+    for spectrum in spectra:
+        # Real and imaginary parts side by side: they are added at the end, not for each taper.
+        parts = spectrum.view(spectrum.real.dtype)
+        np.square(parts, out=parts)
+        total = parts if total is None else np.add(total, parts, out=total)
+    power: np.ndarray = total[..., 0::2] + total[..., 1::2]
+    if count > 1:
+        power /= count
+    return power
 
 
 def mtmconvol(

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.fields.ephys.data import CrossSpectralData, SpectralData, TrialData
+from barrow.fields.ephys.kinds import CrossSpectralData, SpectralData
+from barrow.fields.ephys.trial_data import TrialData
 
 # Colours that can be told apart by everybody (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MOST_PANELS = 36
 MOST_LINES = 12
+# A trace needs so much room for its name; in the highest picture only some have one.
+INCHES_EACH = 0.18
+MOST_INCHES = 14.0
 
 
 def plot_single(data: TrialData, logscale: bool = True, **selection: Any) -> Any:
@@ -30,7 +34,10 @@ def plot_single(data: TrialData, logscale: bool = True, **selection: Any) -> Any
     """
     chosen = _choose(data, selection)
     plt = _pyplot()
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    height = 4.2
+    if not isinstance(chosen, (CrossSpectralData, SpectralData)):
+        height = min(max(height, INCHES_EACH * len(chosen.channel)), MOST_INCHES)
+    figure, axes = plt.subplots(figsize=(6.4, height), layout="constrained")
     if isinstance(chosen, CrossSpectralData):
         _draw_pairs(axes, chosen)
     elif isinstance(chosen, SpectralData) and chosen.lengths[0] > 1:
@@ -87,6 +94,8 @@ def plot_panels(data: TrialData, logscale: bool = True, **selection: Any) -> Any
         axes.set_title(str(names[number]), fontsize=9)
         if number + columns < len(names):
             axes.set_xlabel("")
+        else:
+            axes.tick_params(labelbottom=True)  # also above a place that stays empty
         if number % columns:
             axes.set_ylabel("")
         _clean(axes)
@@ -125,11 +134,26 @@ def _draw_traces(axes: Any, data: Any) -> None:
         axes.plot(times, trial[:, 0], color=COLOURS[0], lw=0.9)
         axes.set_ylabel(str(data.channel[0]))
         return
-    shift = 1.1 * float(np.nanmax(np.ptp(trial, axis=0))) or 1.0
+    centred = trial - np.nanmean(trial, axis=0)
+    # The range of most samples: a single spike must not flatten all other traces.
+    spread = np.nanpercentile(centred, [0.5, 99.5], axis=0)
+    shift = 1.2 * float(np.nanmax(spread[1] - spread[0])) or 1.0
     places = -shift * np.arange(trial.shape[1])
-    axes.plot(times, trial - np.nanmean(trial, axis=0) + places, color="#333333", lw=0.7)
-    axes.set_yticks(places, [str(name) for name in data.channel])
+    axes.plot(times, centred + places, color="#333333", lw=0.7)
+    skip = int(np.ceil(trial.shape[1] * INCHES_EACH / MOST_INCHES))
+    axes.set_yticks(places[::skip], [str(name) for name in data.channel[::skip]])
+    axes.set_ylim(places[-1] - 0.8 * shift, 0.8 * shift)
     axes.set_xlim(times[0], times[-1])
+    _draw_scale(axes, shift)
+
+
+def _draw_scale(axes: Any, shift: float) -> None:
+    """Draw a bar of a round length at the right: what the traces mean."""
+    length = float(f"{shift / 2:.0e}")
+    place = axes.get_yaxis_transform()
+    style = {"color": "#333333", "lw": 2, "clip_on": False}
+    axes.vlines(1.02, -length / 2, length / 2, transform=place, **style)
+    axes.text(1.035, 0, f"{length:g}", transform=place, va="center", fontsize=8)
 
 
 def _draw_spectra(axes: Any, data: SpectralData, logscale: bool, legend: bool = True) -> None:

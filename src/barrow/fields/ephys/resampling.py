@@ -7,7 +7,8 @@ import numpy as np
 from scipy import signal
 
 from barrow.errors import InputError
-from barrow.fields.ephys.filters import Filter, design_sinc
+from barrow.fields.ephys.filters import Filter
+from barrow.fields.ephys.sinc import design_sinc
 from barrow.fields.ephys.trials import pieces
 
 

@@ -14,8 +14,9 @@ from scipy import signal
 
 from barrow.errors import InputError
 from barrow.fields.ephys.computing import Means, generate
-from barrow.fields.ephys.data import AnalogData, SpikeData
+from barrow.fields.ephys.kinds import AnalogData
 from barrow.fields.ephys.settings import takes_cfg
+from barrow.fields.ephys.spikes import SpikeData
 
 
 @takes_cfg
@@ -230,7 +231,6 @@ def _collect(
         raise InputError(f"nTrials={n_trials!r}: use 1 or more, or None for a single array.")
     values = generate(make, n_trials, settings, Means(**means))
     made = AnalogData(values, samplerate=samplerate)
-    made._kept = values
     made.note(f"made by {make.__name__.strip('_')}")
     return made
 

@@ -83,66 +83,59 @@ def _make_windows(
     return made
 
 
-def choose_taper(
-    taper: str | None,
-    *,
-    taper_opt: Mapping[str, Any] | None = None,
-    tapsmofrq: float | None = None,
-    n_tapers: int | None = None,
-    samplerate: float,
-    length: float,
-) -> Taper:
-    """Return the taper that the arguments of ``freqanalysis`` ask for.
-
-    Parameters
-    ----------
-    taper
-        Name of a window in ``scipy.signal.windows``; None for none.
-    taper_opt
-        Options of that window.
-    tapsmofrq
-        Half the bandwidth in Hz over which Slepian tapers smooth: multitapering.
-    n_tapers
-        How many of them; by default as many as are well concentrated.
-    length
-        Samples of a trial, on average.
+@dataclass(frozen=True)
+class Tapering:
+    """Which taper is asked for, as the arguments of ``freqanalysis`` say it.
 
     Examples
     --------
-    >>> choose_taper("hann", tapsmofrq=10, samplerate=1000, length=1000).count
+    >>> Tapering(tapsmofrq=10).choose(samplerate=1000, length=1000).count
     19
     """
-    if tapsmofrq is not None:
-        return _choose_slepians(taper, tapsmofrq, n_tapers, samplerate, length)
-    if taper is None:
-        return Taper("boxcar")
-    if taper == "dpss":
-        raise InputError("taper='dpss' is chosen by its bandwidth in Hz: write tapsmofrq=2.")
-    if taper not in NAMES:
-        raise InputError(f"taper={taper!r} is unknown. Use one of {', '.join(NAMES)}, or None.")
-    needed = [name for name in signature(getattr(windows, taper)).parameters if name != "M"]
-    needed = [name for name in needed if name not in ("sym", "xp", "device")]
-    given = dict(taper_opt or {})
-    if set(given) != set(needed):
-        raise InputError(
-            f"taper={taper!r} needs taper_opt with {needed or 'nothing'}, but got {sorted(given)}."
-        )
-    return Taper(taper, tuple(sorted(given.items())))
 
+    taper: str | None = "hann"
+    """Name of a window in ``scipy.signal.windows``; None for none."""
+    taper_opt: Mapping[str, Any] | None = None
+    """Options of that window."""
+    tapsmofrq: float | None = None
+    """Half the bandwidth in Hz over which Slepian tapers smooth: multitapering."""
+    n_tapers: int | None = None
+    """How many of them; by default as many as are well concentrated."""
 
-def _choose_slepians(
-    taper: str | None, tapsmofrq: float, n_tapers: int | None, samplerate: float, length: float
-) -> Taper:
-    if taper not in ("hann", None):
-        raise InputError(
-            f"taper={taper!r} and tapsmofrq={tapsmofrq} are two choices of taper. Leave one out."
-        )
-    if not tapsmofrq > 0:
-        raise InputError(f"tapsmofrq={tapsmofrq!r} is no bandwidth. Give Hz, for example 2.")
-    if n_tapers is not None and n_tapers < 1:
-        raise InputError(f"nTaper={n_tapers!r} is no number of tapers: use 1 or more.")
-    least = samplerate / length
-    most = min(samplerate / 2 - 1 / length, samplerate * (length + 1) / (2 * length))
-    width = float(np.clip(tapsmofrq, least, most)) * length / samplerate
-    count = max(int(2 * width - 1), 1) if n_tapers is None else int(n_tapers)
-    return Taper("dpss", (("Kmax", count), ("NW", width)))
+    def choose(self, samplerate: float, length: float) -> Taper:
+        """Return the taper for trials of so many samples, on average."""
+        if self.tapsmofrq is not None:
+            return self._choose_slepians(self.tapsmofrq, samplerate, length)
+        if self.taper is None:
+            return Taper("boxcar")
+        if self.taper == "dpss":
+            raise InputError("taper='dpss' is chosen by its bandwidth in Hz: write tapsmofrq=2.")
+        if self.taper not in NAMES:
+            raise InputError(
+                f"taper={self.taper!r} is unknown. Use one of {', '.join(NAMES)}, or None."
+            )
+        takes = signature(getattr(windows, self.taper)).parameters
+        needed = [name for name in takes if name not in ("M", "sym", "xp", "device")]
+        given = dict(self.taper_opt or {})
+        if set(given) != set(needed):
+            raise InputError(
+                f"taper={self.taper!r} needs taper_opt with {needed or 'nothing'}, but got "
+                f"{sorted(given)}."
+            )
+        return Taper(self.taper, tuple(sorted(given.items())))
+
+    def _choose_slepians(self, tapsmofrq: float, samplerate: float, length: float) -> Taper:
+        if self.taper not in ("hann", None):
+            raise InputError(
+                f"taper={self.taper!r} and tapsmofrq={tapsmofrq} are two choices of taper. Leave "
+                "one out."
+            )
+        if not tapsmofrq > 0:
+            raise InputError(f"tapsmofrq={tapsmofrq!r} is no bandwidth. Give Hz, for example 2.")
+        if self.n_tapers is not None and self.n_tapers < 1:
+            raise InputError(f"nTaper={self.n_tapers!r} is no number of tapers: use 1 or more.")
+        least = samplerate / length
+        most = min(samplerate / 2 - 1 / length, samplerate * (length + 1) / (2 * length))
+        width = float(np.clip(tapsmofrq, least, most)) * length / samplerate
+        count = max(int(2 * width - 1), 1) if self.n_tapers is None else int(self.n_tapers)
+        return Taper("dpss", (("Kmax", count), ("NW", width)))

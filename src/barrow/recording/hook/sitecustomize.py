@@ -7,7 +7,19 @@ the program and its children see the path and the environment as the user left t
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
+from importlib.util import module_from_spec, spec_from_file_location
+
+
+def _find_barrow(package: str) -> None:
+    """Load the package that is watching, where this environment has none of its own."""
+    if PathFinder.find_spec("barrow", sys.path) is not None:
+        return
+    spec = spec_from_file_location(
+        "barrow", os.path.join(package, "__init__.py"), submodule_search_locations=[package]
+    )
+    if spec is not None and spec.loader is not None:
+        sys.modules["barrow"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
 
 
 def _begin() -> None:
@@ -21,6 +33,7 @@ def _begin() -> None:
     else:
         os.environ.pop("PYTHONPATH", None)
     try:
+        _find_barrow(os.path.dirname(os.path.dirname(own)))
         from barrow.recording.joining import join_from_environment
 
         join_from_environment()

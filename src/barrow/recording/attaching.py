@@ -1,26 +1,43 @@
-"""What Dask calls when a scheduler or a client starts in a watched process.
+"""Begin to watch a scheduler or a client when it starts in a watched process.
 
-Named in Dask's own settings, ``distributed.scheduler.preload`` and
-``distributed.client.preload``. From the scheduler the watching reaches all its workers and
-their nannies, wherever they run; from a client it reaches a scheduler that is elsewhere.
+From the scheduler the watching reaches all its workers and their nannies, wherever they run; from
+a client it reaches a scheduler that is elsewhere.
 """
 
 import functools
 import os
 from typing import Any
 
-from barrow.recording import plugins, sending
+from barrow.recording import (
+    attempts,
+    graphs,
+    inside,
+    layers,
+    live_page,
+    scheduler_watch,
+    sending,
+    standing,
+    worker_watch,
+)
 from barrow.recording.joining import Watched, current
+from barrow.recording.scheduler_watch import SPAN_OPERATION, SchedulerWatch
 from barrow.recording.sending import NAME
 from barrow.recording.spans import current_span, layers_since
+from barrow.recording.worker_watch import NannyWatch, WorkerWatch
 
-_here: dict[str, plugins.SchedulerWatch] = {}
+TRAVELLING = (
+    *(attempts, graphs, inside, layers, live_page),
+    *(scheduler_watch, sending, standing, worker_watch),
+)
+"""Modules that are sent to other processes, where barrow may not be installed."""
+
+_here: dict[str, SchedulerWatch] = {}
 """Schedulers of this process that are watched, by their addresses."""
 _elsewhere: set[str] = set()
 """Schedulers of other processes that are watched."""
 
 
-async def dask_setup(server: Any) -> None:
+async def attach(server: Any) -> None:
     """Begin to watch a scheduler, or the scheduler of a client."""
     watched = current()
     if watched is None:
@@ -31,20 +48,20 @@ async def dask_setup(server: Any) -> None:
         elif hasattr(server, "_graph_to_futures"):
             await watch_client(server, watched)
     except Exception as error:
-        watched.sender.note_error("preload", error)
+        watched.sender.note_error("attach", error)
 
 
 async def watch_scheduler(scheduler: Any, watched: Watched) -> None:
     """Watch a scheduler of this process and all that belongs to it."""
     if NAME in scheduler.plugins:
         return
-    watch = plugins.SchedulerWatch(watched.place, watched.host)
+    watch = SchedulerWatch(watched.place, watched.host)
     watch.attach(scheduler)
     scheduler.add_plugin(watch, name=NAME, idempotent=True)
     _here[scheduler.address] = watch
     for register, plugin in (
-        (scheduler.register_worker_plugin, plugins.WorkerWatch),
-        (scheduler.register_nanny_plugin, plugins.NannyWatch),
+        (scheduler.register_worker_plugin, WorkerWatch),
+        (scheduler.register_nanny_plugin, NannyWatch),
     ):
         packed = by_value(plugin(watched.place, watched.host))
         await register(comm=None, plugin=packed, name=NAME, idempotent=True)
@@ -60,14 +77,14 @@ async def watch_client(client: Any, watched: Watched) -> None:
         topic = f"{NAME}-{os.path.basename(watched.place)}"
         client.subscribe_topic(topic, functools.partial(_forward, watched))
         await client.scheduler.register_scheduler_plugin(
-            plugin=by_value(plugins.SchedulerWatch(watched.place, watched.host)),
+            plugin=by_value(SchedulerWatch(watched.place, watched.host)),
             name=NAME,
             idempotent=True,
         )
         _elsewhere.add(address)
         for register, plugin in (
-            (client.scheduler.register_worker_plugin, plugins.WorkerWatch),
-            (client.scheduler.register_nanny_plugin, plugins.NannyWatch),
+            (client.scheduler.register_worker_plugin, WorkerWatch),
+            (client.scheduler.register_nanny_plugin, NannyWatch),
         ):
             packed = by_value(plugin(watched.place, watched.host))
             await register(plugin=packed, name=NAME, idempotent=True)
@@ -81,7 +98,7 @@ async def unwatch_client(client: Any) -> bool:
     if (watch := _here.pop(address, None)) is not None:
         watch.detach()
         watch.scheduler.remove_plugin(NAME)
-        watch.scheduler.stream_handlers.pop(plugins.SPAN_OPERATION, None)
+        watch.scheduler.stream_handlers.pop(SPAN_OPERATION, None)
     elif address in _elsewhere:
         _elsewhere.discard(address)
         await client.scheduler.unregister_scheduler_plugin(name=NAME)
@@ -96,12 +113,12 @@ def by_value(plugin: Any) -> bytes:
     """Return a plugin as bytes that can be read where barrow is not installed."""
     import cloudpickle
 
-    for module in (plugins, sending):
+    for module in TRAVELLING:
         cloudpickle.register_pickle_by_value(module)
     try:
         packed: bytes = cloudpickle.dumps(plugin)
     finally:
-        for module in (plugins, sending):
+        for module in TRAVELLING:
             cloudpickle.unregister_pickle_by_value(module)
     return packed
 
@@ -124,9 +141,7 @@ def _label_graphs(client: Any, watched: Watched) -> None:
             span, layers = current_span(), layers_since(sent)
             if span is not None or layers:
                 sent += len(layers)
-                client._send_to_scheduler(
-                    {"op": plugins.SPAN_OPERATION, "span": span, "layers": layers}
-                )
+                client._send_to_scheduler({"op": SPAN_OPERATION, "span": span, "layers": layers})
         except Exception as error:
             watched.sender.note_error("a span", error)
         return original(*args, **kwargs)

@@ -1,93 +1,28 @@
-"""Trials with their names and times: recordings, spectra, cross spectra.
+"""Trials with their names and times: what recordings and spectra have in common.
 
 An object is values and what they mean. Values are in memory, or in a file and read
 when they are used; a selection is a view of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from barrow.errors import InputError
 from barrow.fields.ephys.averages import Total
-from barrow.fields.ephys.selecting import cut_latency, find_window, pick
+from barrow.fields.ephys.history import History
+from barrow.fields.ephys.selecting import pick
 from barrow.fields.ephys.settings import StructDict, plain
-from barrow.fields.ephys.stored import LazyArray, cut_trials, open_array
+from barrow.fields.ephys.stacking import Stacked, Trials
+from barrow.fields.ephys.stored import cut_trials, open_array
+from barrow.fields.ephys.trial_table import TrialTable
 from barrow.model.source import Source
+from barrow.sources.lazy import LazyArray
 
 Values = np.ndarray | LazyArray
 
 
-class Trials(Sequence[np.ndarray]):
-    """The trials of an object: each an array that is read when it is asked for."""
-
-    def __init__(self, data: "TrialData") -> None:
-        self._data = data
-
-    def __len__(self) -> int:
-        return len(self._data._rows)
-
-    def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            return [self[index] for index in range(len(self))[number]]
-        return self._data.read_trial(range(len(self))[number])
-
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (self[number] for number in range(len(self)))
-
-    def __repr__(self) -> str:
-        return f"{len(self)} trials"
-
-
-class Stacked:
-    """All trials one after the other along time: what ``data`` is if that is not stored so."""
-
-    def __init__(self, data: "TrialData") -> None:
-        self._data = data
-        self._stops = np.cumsum(data.lengths)
-        self.shape = (int(data.lengths.sum()), *data.rest_shape)
-        self.dtype = data.dtype
-        self.ndim = len(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(self[()], dtype)
-
-    def __getitem__(self, key: Any) -> Any:
-        keys = key if isinstance(key, tuple) else (key,)
-        first, rest = (
-            (keys[0], keys[1:]) if keys and keys[0] is not Ellipsis else (slice(None), keys)
-        )
-        if isinstance(first, (int, np.integer)):
-            return self._read(range(len(self))[int(first) : int(first) + 1 or None])[0][rest]
-        wanted = np.arange(len(self))[first]
-        block = self._read(range(int(wanted.min()), int(wanted.max()) + 1)) if wanted.size else None
-        if block is None:
-            return np.empty((0, *self.shape[1:]), self.dtype)[(slice(None), *rest)]
-        return block[wanted - wanted.min()][(slice(None), *rest)]
-
-    def _read(self, rows: range) -> np.ndarray:
-        if not len(rows):
-            raise IndexError("sample out of range")
-        parts = []
-        trial = int(np.searchsorted(self._stops, rows.start, side="right"))
-        at = rows.start
-        while at < rows.stop:
-            begin = int(self._stops[trial] - self._data.lengths[trial])
-            stop = min(rows.stop, int(self._stops[trial]))
-            parts.append(self._data.read_trial(trial)[at - begin : stop - begin])
-            at, trial = stop, trial + 1
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-    def __repr__(self) -> str:
-        return f"<{self.dtype} {' × '.join(map(str, self.shape))}, trials one after the other>"
-
-
-class TrialData:
+class TrialData(History):
     """What recordings and spectra have in common.
 
     Parameters
@@ -100,6 +35,9 @@ class TrialData:
     trialdefinition
         One row for each trial: first sample, sample behind the last one, and the
         time of the first sample in samples; more columns are kept as ``trialinfo``.
+    lengths, offsets, trialinfo
+        Instead of a definition: samples, time of the first one in samples, and what else
+        is known of each trial.
     labels
         Names along the other dimensions, such as ``channel``.
     """
@@ -115,16 +53,21 @@ class TrialData:
         name: str | None = None,
         lengths: np.ndarray | None = None,
         offsets: np.ndarray | None = None,
+        trialinfo: np.ndarray | None = None,
         **labels: Any,
     ) -> None:
+        super().__init__()
         self.samplerate = float(samplerate)
-        self.cfg = StructDict()
-        self.info: dict[str, Any] = {}
-        self._log: list[str] = []
         self._array, self._is_cube, found = self._take(data, name)
-        lengths = found if lengths is None else lengths
+        # A store without a place of its own lives as long as the array that was given.
+        self._kept = None if isinstance(data, (list, tuple)) else data
         self._picks: list[np.ndarray | None] = [None] * (len(self.dimord) - 1)
-        self._define(lengths, offsets)
+        if lengths is None:
+            count, samples = self._array.shape[:2]
+            lengths = np.full(count, samples) if self._is_cube else found
+        if lengths is None:
+            lengths = np.array(self._array.shape[:1])
+        self._table = TrialTable.of_lengths(lengths, offsets, trialinfo, is_cube=self._is_cube)
         if trialdefinition is not None:
             self.trialdefinition = trialdefinition
         self._labels: dict[str, np.ndarray] = {}
@@ -152,19 +95,6 @@ class TrialData:
                 f"{' × '.join(self.dimord)}, or trials before them."
             )
         return array, array.ndim == depth + 1, None
-
-    def _define(self, lengths: np.ndarray | None, offsets: np.ndarray | None) -> None:
-        shape = self._array.shape
-        if self._is_cube:
-            lengths = np.full(shape[0], shape[1]) if lengths is None else np.asarray(lengths)
-            starts, trials = np.zeros(len(lengths), int), np.arange(len(lengths))
-        else:
-            lengths = np.array([shape[0]]) if lengths is None else np.asarray(lengths)
-            starts, trials = np.cumsum(lengths) - lengths, np.zeros(len(lengths), int)
-        self._rows = np.column_stack([trials, starts, lengths]).astype(np.int64)
-        self._offsets = np.zeros(len(lengths)) if offsets is None else np.array(offsets, float)
-        self._definition: np.ndarray | None = None
-        self._info_columns: np.ndarray | None = None
 
     def _set_labels(self, dim: str, names: Any, length: int) -> None:
         if names is None:
@@ -205,12 +135,17 @@ class TrialData:
     @property
     def lengths(self) -> np.ndarray:
         """Samples of each trial."""
-        return self._rows[:, 2]
+        return self._table.lengths
 
     @property
     def offsets(self) -> np.ndarray:
         """Time of the first sample of each trial, in samples."""
-        return self._offsets
+        return self._table.offsets
+
+    @property
+    def labels(self) -> dict[str, np.ndarray]:
+        """Names along each dimension but time."""
+        return dict(self._labels)
 
     @property
     def nbytes(self) -> int:
@@ -220,22 +155,15 @@ class TrialData:
     @property
     def is_equal(self) -> bool:
         """Whether all trials have the same number of samples."""
-        return bool((self.lengths == self.lengths[0]).all()) if len(self.lengths) else True
+        return self._table.is_equal
 
     @property
     def trialdefinition(self) -> np.ndarray:
         """First sample, sample behind the last, and offset of each trial; then ``trialinfo``."""
-        if self._definition is not None:
-            return self._definition.copy()
-        stops = np.cumsum(self.lengths)
-        columns = [stops - self.lengths, stops, self._offsets]
-        if self._info_columns is not None:
-            columns.append(self._info_columns)
-        return np.column_stack(columns).astype(float)
+        return self._table.definition()
 
     @trialdefinition.setter
     def trialdefinition(self, definition: Any) -> None:
-        table = np.atleast_2d(np.array(definition, float))
         if self._is_cube or any(p is not None for p in self._picks):
             if not isinstance(self._array, np.ndarray) or not self.is_equal:
                 raise InputError(
@@ -243,22 +171,7 @@ class TrialData:
                 )
             self._array = np.asarray(self.data)
             self._is_cube, self._picks = False, [None] * len(self._picks)
-        total = self._array.shape[0]
-        if table.ndim != 2 or table.shape[1] < 3:
-            raise InputError(
-                "trialdefinition needs three columns: first sample, sample behind the last one, "
-                f"offset. It has the shape {table.shape}."
-            )
-        starts, stops = table[:, 0].astype(int), table[:, 1].astype(int)
-        if (starts < 0).any() or (stops > total).any() or (stops < starts).any():
-            raise InputError(
-                f"trialdefinition reaches beyond the data, which have {total} samples, or has a "
-                "trial that ends before it begins."
-            )
-        self._rows = np.column_stack([np.zeros_like(starts), starts, stops - starts])
-        self._offsets = table[:, 2]
-        self._info_columns = table[:, 3:] if table.shape[1] > 3 else None
-        self._definition = table
+        self._table = TrialTable.of_definition(definition, self._array.shape[0])
 
     def definetrial(self, definition: Any) -> None:
         """Cut the samples into other trials: see ``trialdefinition``."""
@@ -272,21 +185,17 @@ class TrialData:
     @property
     def trialinfo(self) -> np.ndarray | None:
         """What else is known of each trial."""
-        return self._info_columns
+        return self._table.info
 
     @property
     def time(self) -> list[np.ndarray]:
         """Times of the samples of each trial, in seconds."""
-        return [
-            (np.arange(length) + offset) / self.samplerate
-            for length, offset in zip(self.lengths, self._offsets, strict=True)
-        ]
+        return self._table.times(self.samplerate)
 
     @property
     def trialintervals(self) -> np.ndarray:
         """Time of the first and of the last sample of each trial."""
-        last = self._offsets + np.maximum(self.lengths - 1, 0)
-        return np.column_stack([self._offsets, last]) / self.samplerate
+        return self._table.intervals(self.samplerate)
 
     # -- values
 
@@ -299,20 +208,20 @@ class TrialData:
     def data(self) -> Any:
         """All trials one after the other along time."""
         is_whole = all(pick is None for pick in self._picks)
-        if not self._is_cube and is_whole and self._definition is not None:
+        if not self._is_cube and is_whole and self._table.given is not None:
             return self._array
         if not self._is_cube and is_whole and int(self.lengths.sum()) == self._array.shape[0]:
             return self._array
         if self._is_cube and is_whole and isinstance(self._array, np.ndarray):
             trials, samples = self._array.shape[:2]
             everything = [[number, 0, samples] for number in range(trials)]
-            if np.array_equal(self._rows, everything):
+            if np.array_equal(self._table.rows, everything):
                 return self._array.reshape(-1, *self._array.shape[2:])
         return Stacked(self)
 
     def read_trial(self, number: int) -> np.ndarray:
         """Return the values of a trial."""
-        trial, start, length = self._rows[number].tolist()
+        trial, start, length = self._table.rows[number].tolist()
         rows = slice(start, start + length)
         index = (trial, rows) if self._is_cube else (rows,)
         found = np.asarray(self._array[index])
@@ -328,7 +237,7 @@ class TrialData:
             return self._copied().source()
         return cut_trials(
             self._array,
-            self._rows,
+            self._table.rows,
             is_cube=self._is_cube,
             dims=("trial", *self.dimord),
             picks=self._picks,
@@ -345,21 +254,17 @@ class TrialData:
         if not self.is_equal:
             raise InputError("Trials of different lengths have no mean: selectdata(latency=...).")
         total = Total.of(self.read_trial(0)[None])
-        for number in range(1, len(self._rows)):
+        for number in range(1, len(self.lengths)):
             total = total + Total.of(self.read_trial(number)[None])
-        made = self._like(total.mean().astype(self.dtype))
-        made._offsets = self._offsets.mean(keepdims=True)
-        return made
+        return self.like(total.mean().astype(self.dtype), offsets=self.offsets.mean(keepdims=True))
 
     def _copied(self) -> Self:
-        made = self._like(list(self.trials))
-        made._offsets = self._offsets
-        return made
+        return self.like(list(self.trials), offsets=self.offsets)
 
-    def _like(self, values: Any, **changes: Any) -> Self:
+    def like(self, values: Any, **changes: Any) -> Self:
         """Return an object with other values, and the same names and history."""
         made = type(self)(values, self.samplerate, **{**self._labels, **changes})
-        made.cfg, made.info, made._log = self.cfg.copy(), dict(self.info), list(self._log)
+        made.take_history(self)
         return made
 
     # -- choosing
@@ -398,10 +303,10 @@ class TrialData:
             "channel_i": channel_i,
             "channel_j": channel_j,
         }
-        made = self._view()
-        made._choose_trials(pick(trials, np.arange(len(self._rows)), "trials"))
+        made = self.view()
+        made._table = self._table.pick(pick(trials, np.arange(len(self.lengths)), "trials"))
         if latency is not None and not (isinstance(latency, str) and latency == "all"):
-            made._choose_latency(latency)
+            made._table = made._table.cut(latency, self.samplerate)
         for dim, wanted in given.items():
             if wanted is None:
                 continue
@@ -420,35 +325,13 @@ class TrialData:
         )
         return made
 
-    def _view(self) -> Self:
+    def view(self) -> Self:
+        """Return another object of the same values."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         made._picks, made._labels = list(self._picks), dict(self._labels)
-        made.cfg, made.info, made._log = self.cfg.copy(), dict(self.info), list(self._log)
+        made.take_history(self)
         return made
-
-    def _choose_trials(self, index: np.ndarray | None) -> None:
-        if index is None:
-            return
-        self._rows, self._offsets = self._rows[index], self._offsets[index]
-        if self._info_columns is not None:
-            self._info_columns = self._info_columns[index]
-        self._definition = None
-
-    def _choose_latency(self, latency: Any) -> None:
-        window = find_window(latency, self.trialintervals)
-        first, length = cut_latency(window, self.lengths, self._offsets, self.samplerate)
-        covers = (self.trialintervals[:, 0] <= window[0] + 1e-9) & (
-            self.trialintervals[:, 1] >= window[1] - 1e-9
-        )
-        if not covers.any():
-            raise InputError(f"latency={latency!r}: no trial covers all of it.")
-        rows = self._rows.copy()
-        rows[:, 1] += first
-        rows[:, 2] = length
-        self._rows, self._offsets = rows, self._offsets + first
-        self._definition = None
-        self._choose_trials(np.flatnonzero(covers))
 
     def show(self, squeeze: bool = True, **selection: Any) -> Any:
         """Return a selection as an array; a list of arrays for several trials."""
@@ -460,18 +343,9 @@ class TrialData:
 
     def to_xarray(self) -> Any:
         """Return all trials as an xarray DataArray; NaN behind shorter ones."""
-        import xarray
+        from barrow.fields.ephys.exchanging import to_xarray
 
-        cube = self.cube()
-        if not self.is_equal:
-            cube = cube.astype(np.result_type(cube.dtype, np.float32))
-            for number, length in enumerate(self.lengths):
-                cube[number, length:] = np.nan
-        coords: dict[str, Any] = {"trial": np.arange(len(self._rows)), **self._labels}
-        if len(self._offsets) and (self._offsets == self._offsets[0]).all():
-            coords["time"] = (np.arange(cube.shape[1]) + self._offsets[0]) / self.samplerate
-        attrs = {"samplerate": self.samplerate}
-        return xarray.DataArray(cube, coords, ("trial", *self.dimord), attrs=attrs)
+        return to_xarray(self)
 
     @property
     def xarray(self) -> Any:
@@ -496,26 +370,6 @@ class TrialData:
 
         return plot_panels(self, **selection)
 
-    # -- history
-
-    @property
-    def log(self) -> str:
-        """What was done to these data, one line for each step."""
-        return "\n".join(self._log)
-
-    def note(self, text: str) -> None:
-        """Add a line to the log."""
-        stamp = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-        self._log.append(f"{stamp} {text}")
-
-    def inherit(self, other: "TrialData", call: str, settings: Mapping[str, Any]) -> None:
-        """Take over the history of the data that this was made of, and add a step."""
-        self.cfg = other.cfg.copy()
-        self.cfg[call] = StructDict({key: plain(value) for key, value in settings.items()})
-        self._log = list(other._log)
-        said = ", ".join(f"{key}={value!r}" for key, value in self.cfg[call].items())
-        self.note(f"{call}: {said}")
-
     def __repr__(self) -> str:
         shape = " × ".join(
             f"{dim} {length}" for dim, length in zip(self.dimord[1:], self.rest_shape, strict=True)
@@ -523,92 +377,6 @@ class TrialData:
         low, high = (int(self.lengths.min(initial=0)), int(self.lengths.max(initial=0)))
         samples = f"{high}" if self.is_equal else f"{low} to {high}"
         return (
-            f"{type(self).__name__}: {len(self._rows)} trials of {samples} samples at "
+            f"{type(self).__name__}: {len(self.lengths)} trials of {samples} samples at "
             f"{self.samplerate:g} Hz, {shape}, {self.dtype}"
-        )
-
-
-class AnalogData(TrialData):
-    """A recording: time × channel in each trial.
-
-    Examples
-    --------
-    >>> rec = AnalogData(np.zeros((3, 500, 2), "f4"), samplerate=500, channel=["a", "b"])
-    >>> rec
-    AnalogData: 3 trials of 500 samples at 500 Hz, channel 2, float32
-    >>> rec.data.shape, rec.trials[0].shape, rec.selectdata(channel=["b"]).trials[1].shape
-    ((1500, 2), (500, 2), (500, 1))
-    """
-
-    dimord = ("time", "channel")
-    channel: np.ndarray
-
-
-class SpectralData(TrialData):
-    """Spectra: time × taper × frequency × channel in each trial."""
-
-    dimord = ("time", "taper", "freq", "channel")
-    taper: np.ndarray
-    freq: np.ndarray
-    channel: np.ndarray
-
-
-class CrossSpectralData(TrialData):
-    """What pairs of channels share: time × frequency × channel × channel in each trial."""
-
-    dimord = ("time", "freq", "channel_i", "channel_j")
-    freq: np.ndarray
-    channel_i: np.ndarray
-    channel_j: np.ndarray
-
-
-class TimeLockData(TrialData):
-    """Trials cut to one window, with their average, variance and covariance."""
-
-    dimord = ("time", "channel")
-    channel: np.ndarray
-    avg: np.ndarray
-    """Mean over trials: time × channel."""
-    var: np.ndarray
-    """Variance over trials: time × channel."""
-    cov: np.ndarray | None = None
-    """Covariance of channels, averaged over trials or for each."""
-
-
-class SpikeData:
-    """Spikes: sample, channel and unit of each, in trials.
-
-    Examples
-    --------
-    >>> spikes = SpikeData(np.array([[3, 0, 1], [12, 1, 0]]), 1000.0, [[0, 10, 0], [10, 20, 0]])
-    >>> [len(trial) for trial in spikes.trials]
-    [1, 1]
-    """
-
-    dimord: ClassVar[tuple[str, ...]] = ("sample", "channel", "unit")
-
-    def __init__(self, data: np.ndarray, samplerate: float, trialdefinition: Any) -> None:
-        self.data = np.asarray(data)
-        self.samplerate = float(samplerate)
-        self.trialdefinition = np.atleast_2d(np.array(trialdefinition, float))
-        self.channel = np.unique(self.data[:, 1])
-        self.unit = np.unique(self.data[:, 2])
-
-    @property
-    def trials(self) -> list[np.ndarray]:
-        """The spikes of each trial."""
-        samples = self.data[:, 0]
-        bounds = np.searchsorted(samples, self.trialdefinition[:, :2])
-        return [self.data[low:high] for low, high in bounds]
-
-    @property
-    def trialintervals(self) -> np.ndarray:
-        """Time of the first and of the last sample of each trial."""
-        starts, stops, offsets = self.trialdefinition[:, :3].T
-        return np.column_stack([offsets, offsets + stops - starts - 1]) / self.samplerate
-
-    def __repr__(self) -> str:
-        return (
-            f"SpikeData: {len(self.data)} spikes in {len(self.trialdefinition)} trials, "
-            f"{len(self.channel)} channels, {len(self.unit)} units"
         )

@@ -1,0 +1,1 @@
+"""The calls, named as in FieldTrip and Syncopy, one in each module."""

@@ -1,0 +1,127 @@
+"""What only a worker itself can see: who waits for the interpreter, what its tasks are doing.
+
+This module is sent by value to workers that run elsewhere: it uses the standard library, and
+what the worker has loaded anyway.
+"""
+
+import ctypes
+import sys
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from types import FrameType
+from typing import Any
+
+RARE_SECONDS = 5.0
+"""Between two looks that take a millisecond or more."""
+LOOKS = 2
+TICK_SECONDS = 0.05
+MOST_HOT = 5
+_MALLINFO = [
+    (name, ctypes.c_size_t)
+    for names in ("arena ordblks smblks hblks hblkhd", "usmblks fsmblks uordblks fordblks top")
+    for name in names.split()
+]
+_LIBRARIES = (sysconfig.get_paths()["stdlib"], "site-packages", "<frozen")
+
+
+class Inside:
+    """Measures its own process whenever a heartbeat is due; all numbers grow.
+
+    Examples
+    --------
+    >>> sorted(Inside().look(threads=()))[:3]
+    ['gil_looks', 'gil_waited', 'hot']
+    """
+
+    def __init__(self) -> None:
+        self._looks = 0
+        self._waited = 0.0
+        self._hot: Counter[str] = Counter()
+        self._rare: dict[str, Any] = {}
+        self._looked = 0.0
+        self._ticked: float | None = None
+        self._late, self._late_at = 0.0, 0.0
+
+    def tick(self) -> None:
+        """Note how late the loop is with this call, one of many in equal distances."""
+        now = time.monotonic()
+        if self._ticked is not None and (late := now - self._ticked - TICK_SECONDS) > self._late:
+            self._late, self._late_at = late, time.time()
+        self._ticked = now
+
+    def look(self, threads: Iterable[int]) -> dict[str, Any]:
+        """Return what is known of this process; ``threads`` are those that compute."""
+        self._see_frames(frozenset(threads))
+        self._wait_for_interpreter()
+        now = time.monotonic()
+        if now - self._looked > RARE_SECONDS:
+            self._looked = now
+            self._rare = {**_count_library_threads(), **_read_malloc()}
+        return {
+            "gil_looks": self._looks,
+            "gil_waited": self._waited,
+            "hot": dict(self._hot.most_common(MOST_HOT)),
+            "late": self._late,
+            "late_at": self._late_at,
+            **self._rare,
+        }
+
+    def _wait_for_interpreter(self) -> None:
+        """Let the interpreter go and take it again: that takes long while others hold it."""
+        for _ in range(LOOKS):
+            began = time.perf_counter()
+            time.sleep(0)
+            self._waited += time.perf_counter() - began
+            self._looks += 1
+
+    def _see_frames(self, threads: frozenset[int]) -> None:
+        frames = sys._current_frames()
+        for thread in threads:
+            if frame := frames.get(thread):
+                name = name_function(frame)
+                if name:
+                    self._hot[name] += 1
+        if len(self._hot) > 50 * MOST_HOT:
+            self._hot = Counter(dict(self._hot.most_common(MOST_HOT)))
+
+
+def name_function(frame: FrameType | None) -> str:
+    """Return the innermost function that is no library's; empty if there is none.
+
+    Examples
+    --------
+    >>> import sys
+    >>> def fit(): return name_function(sys._getframe())
+    >>> fit()
+    'fit'
+    """
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not any(library in name for library in _LIBRARIES):
+            return frame.f_code.co_qualname.replace("<locals>.", "")
+        frame = frame.f_back
+    return ""
+
+
+def _count_library_threads() -> dict[str, int]:
+    """Return how many threads the numerical libraries would use for one call."""
+    try:
+        from threadpoolctl import threadpool_info
+    except ImportError:
+        return {}
+    # Only what is loaded counts; a task that loads more is seen at the next look.
+    return {"library_threads": max((p["num_threads"] for p in threadpool_info()), default=1)}
+
+
+def _read_malloc() -> dict[str, int]:
+    """Return the bytes that malloc has handed out, and those it keeps for later."""
+    # Made here: a structure of ctypes cannot be sent by value.
+    with suppress(OSError, AttributeError):
+        ask = ctypes.CDLL(None).mallinfo2
+        ask.restype = type("Mallinfo2", (ctypes.Structure,), {"_fields_": _MALLINFO})
+        found = ask()
+        return {"malloc_used": found.uordblks + found.hblkhd, "malloc_free": found.fordblks}
+    return {}

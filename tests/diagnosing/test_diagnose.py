@@ -1,0 +1,79 @@
+"""Rules on records made by hand: what queues say, thresholds, speed, strange records."""
+
+import time
+
+import pytest
+
+from barrow.diagnosing.diagnose import diagnose
+from barrow.diagnosing.rules import RULES
+from barrow.model.finding import Finding
+
+PAGES = "docs/findings"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("SLM01", "The queue says: 3 jobs pending: Resources."),
+        ("SLM02", "SLURM rejected the job: Invalid partition name specified"),
+        ("SLM03", "Job 7 was lost: it ran out of its walltime."),
+        ("SLM04", "Job 7 was lost: it used more than its memory."),
+    ],
+)
+def test_what_a_queue_says_of_jobs_becomes_a_finding(code, said, made, event):
+    found = diagnose(made(event=[event("job", said)]))
+    assert [finding.code for finding in found] == [code]
+    assert said in found[0].evidence
+
+
+def test_a_record_without_anything_has_no_findings(made):
+    assert diagnose(made()) == []
+
+
+def test_the_gravest_finding_comes_first_and_then_the_dearest(made, event):
+    stalled = {"since": 1.0, "seconds": 40.0, "waiting": 5, "workers": [], "n_workers": 0}
+    record = made(
+        event=[
+            event("job", "3 jobs pending"),
+            event("stalled", time=41.0, **stalled),
+            event("job", "Job 7: it ran out of its walltime"),
+        ]
+    )
+    assert [finding.severity for finding in diagnose(record)] == ["failure", "warning", "note"]
+
+
+def test_a_rule_that_stumbles_does_not_hide_what_the_others_see(made, event):
+    record = made(event=[event("stalled"), event("job", "3 jobs pending")])
+    with pytest.warns(UserWarning, match="WRK04"):
+        assert [finding.code for finding in diagnose(record)] == ["SLM01"]
+
+
+def make_many(task, n):
+    return [task(i, 0.001 * i, 0.0005, worker=f"here/{i % 4}") for i in range(n)]
+
+
+def test_a_record_of_100_000_tasks_is_diagnosed_in_less_than_5_seconds_of_cpu(made, task):
+    process = {"kind": "worker", "host": "here", "threads": 1, "limit_bytes": 10**9, "joined": 0.0}
+    workers = [{"name": f"here/{i}", "pid": i, "label": str(i), **process} for i in range(4)]
+    samples = [
+        {"time": i / 10, "process": f"here/{i % 4}", "rss_bytes": 10**8, "managed_bytes": 0}
+        for i in range(4000)
+    ]
+    record = made(dask_task=make_many(task, 100_000), process=workers, sample=samples)
+    began = time.process_time()
+    found = diagnose(record)
+    assert time.process_time() - began < 5
+    assert "CHK01" in {finding.code for finding in found}
+
+
+def test_tasks_that_are_long_enough_are_not_called_small(made, task):
+    tasks = [task(i, 0.02 * i, 0.012) for i in range(1000)]
+    assert "CHK01" not in {finding.code for finding in diagnose(made(dask_task=tasks))}
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_code_has_a_family_and_a_page(code, request):
+    assert Finding(code, "note", "").family
+    page = request.config.rootpath / PAGES / f"{code}.md"
+    assert page.read_text().startswith(f"# {code}: ")
+    assert f"({code}.md)" in (page.parent / "index.md").read_text()
