@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from barrow.explaining import diagnose
     from barrow.fields import collider as collider
     from barrow.fields import ephys as ephys
+    from barrow.fields import miniscope as miniscope
     from barrow.fields import spatial as spatial
     from barrow.model.finding import Finding
     from barrow.model.plan import Plan
@@ -44,7 +45,7 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
-_FIELDS = ("collider", "ephys", "spatial")
+_FIELDS = ("collider", "ephys", "miniscope", "spatial")
 
 __all__ = [
     "open",

@@ -25,6 +25,7 @@ COMMANDS = (
     "doctor",
     "cluster",
     "ephys",
+    "miniscope",
     "spatial",
     "collider",
 )
