@@ -14,7 +14,7 @@ import numpy as np
 import barrow
 from soak.pieces import MB, double, in_order, make_block, nap, new_flag, once, slowly, spin, total
 
-LONG_SECONDS = 14.0
+LONG_SECONDS = 22.0
 _never_done: list[Any] = []
 
 
@@ -247,10 +247,14 @@ def wait_for_disk(client: Any) -> None:
 
 
 def send_around(client: Any, is_local: bool = False) -> None:
+    """Make blocks on both workers, and use each where it is not."""
     here, there = sorted(client.scheduler_info()["workers"])
-    blocks = client.map(make_block, range(10), megabytes=30, workers=[here])
-    where = here if is_local else there
-    client.gather(client.map(total, blocks, workers=[where]))
+    totals = []
+    for maker, other in ((here, there), (there, here)):
+        seeds = range(5) if maker == here else range(5, 10)
+        blocks = client.map(make_block, seeds, megabytes=30, workers=[maker])
+        totals += client.map(total, blocks, workers=[maker if is_local else other])
+    client.gather(totals)
 
 
 def stay_here(client: Any) -> None:

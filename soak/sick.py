@@ -131,7 +131,7 @@ SICK: Mapping[str, Sick] = {
         "worker",
         spill,
         do_not_spill,
-        cluster=SMALL,
+        cluster={**PAIR, "memory_limit": "600MB"},
         is_lethal=True,
     ),
     "fragmented": Sick("MEM06", "orker", fragment, fragment_and_trim, is_lethal=True),
@@ -144,7 +144,9 @@ SICK: Mapping[str, Sick] = {
         cured_cluster=PAIR,
         is_lethal=True,
     ),
-    "one huge result": Sick("MEM08", "finalize", gather_all, gather_little),
+    "one huge result": Sick(
+        "MEM08", "finalize", gather_all, gather_little, cluster={**PAIR, "memory_limit": "800MB"}
+    ),
     "a full client": Sick("MEM09", "client", fill_client, spare_client),
     "spare workers": Sick(
         "MEM10",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import prod
 
+import numpy as np
 import pandas as pd
 
 from barrow.diagnosing.facts import Facts
@@ -160,24 +161,27 @@ def misaligned(facts: Facts) -> Iterator[Finding]:
 
 def dear_halo(facts: Facts) -> Iterator[Finding]:
     """CHK05: most of what a task computes is the border it shares with its neighbours."""
-    plan = facts.plan
-    if not plan or not plan.get("items") or plan.get("result") == "value":
+    plan, sources = facts.plan, list(facts.plan.get("reads") or ())
+    lengths = plan.get("lengths") or {}
+    shape = " × ".join(f"{dim} {length}" for dim, length in lengths.items())
+    # With several sources, or one of another shape, nobody knows which part is halo.
+    if len(sources) != 1 or shape not in str(plan.get("source")) or facts.ran.empty:
         return
-    cell = prod(min(int(size), int(plan["lengths"][dim])) for dim, size in plan["chunks"].items())
-    extra = 1 - cell / float(plan["items"])
-    sources = max(1, len(plan.get("reads") or ()))
+    needed = prod(map(int, lengths.values())) * np.dtype(sources[0]).itemsize
+    read = float(facts.ran["read_bytes"].sum())
+    extra = 1 - needed / read if read else 0.0
     spent = float(facts.ran["compute_seconds"].sum())
-    # With several sources their items add up, and nobody knows which part is halo.
-    if sources > 1 or extra < HALO_NOTE or spent < 1:
+    if extra < HALO_NOTE or spent < 1:
         return
     saves = extra * spent / facts.slots / 2
+    chunk = " × ".join(f"{dim} {size}" for dim, size in plan["chunks"].items())
     yield Finding(
         "CHK05",
         facts.weigh(saves) if extra > HALO_WARNING else "note",
-        f"The halo of '{plan['name']}' is dear: {extra:.0%} of what each task reads belongs to its "
-        "neighbours.",
+        f"The halo of '{plan['name']}' is dear: {extra:.0%} of what its tasks read belongs to "
+        "their neighbours.",
         (
-            f"a chunk has {cell:,} items, with its halo {int(plan['items']):,}",
+            f"read: {format_bytes(read)}; the data: {format_bytes(needed)}; chunks of {chunk}",
             f"all tasks together took {format_seconds(spent)}",
         ),
         "Give the tasks more memory (memory=), so that chunks can be larger, or cut only along "
