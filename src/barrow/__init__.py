@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barrow.api import cluster, map, open, plan, reduce, report, resume, run
     from barrow.explaining import diagnose
+    from barrow.fields import collider as collider
     from barrow.fields import ephys as ephys
+    from barrow.fields import spatial as spatial
     from barrow.model.finding import Finding
     from barrow.model.plan import Plan
     from barrow.model.run import Run
@@ -42,7 +44,7 @@ _HOMES = {
     "Run": "barrow.model.run",
 }
 
-_FIELDS = ("ephys",)
+_FIELDS = ("collider", "ephys", "spatial")
 
 __all__ = [
     "open",

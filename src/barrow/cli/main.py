@@ -25,6 +25,8 @@ COMMANDS = (
     "doctor",
     "cluster",
     "ephys",
+    "spatial",
+    "collider",
 )
 
 

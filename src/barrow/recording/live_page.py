@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
+from tornado.ioloop import PeriodicCallback
 from tornado.web import RequestHandler
 
 from barrow.recording.sending import PAGE_FILE
@@ -24,6 +25,8 @@ PAGE = "barrow"
 FRESH_SECONDS = 2.0
 """How long a page is shown to others who ask for it."""
 PATIENCE_SECONDS = 60.0
+LOOK_SECONDS = 1.0
+"""Between two looks whether there is a dashboard now."""
 _NOTHING = (
     "<!doctype html><html lang='en' data-ready='true'><meta charset='utf-8'><title>barrow</title>"
     "<body><main><p>{}</p></main></body></html>"
@@ -67,18 +70,17 @@ class Shown:
 
 
 def show_page(scheduler: Any, command: Sequence[str]) -> Shown | None:
-    """Give a scheduler's dashboard the page; None if it has no dashboard."""
-    # One without a dashboard may have no server of pages at all.
-    application = getattr(scheduler, "http_application", None)
-    applications = application.applications if application is not None else []
-    if not applications:
+    """Give a scheduler's dashboard the page; None as long as it has no dashboard."""
+    http = getattr(scheduler, "http_application", None)  # none before somebody asks for it
+    applications = http.applications if http is not None else None
+    if http is None or not applications:
         return None
     shown: Shown | None = scheduler.extensions.get(PAGE)
     if shown is None:
         shown = scheduler.extensions[PAGE] = Shown()
         prefix = getattr(applications[0], "prefix", "")
         routes = [(rf"{prefix.rstrip('/')}/{PAGE}", _Handler, {"shown": shown})]
-        scheduler.http_application.add_handlers(".*", routes)
+        http.add_handlers(".*", routes)
     shown.command = list(command)
     pages = _find_pages(scheduler)
     if PAGE not in pages:
@@ -109,11 +111,29 @@ class LivePage(SchedulerPlugin):  # type: ignore[misc]
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
         self._host = socket.gethostname()
+        self._looking: PeriodicCallback | None = None
 
     async def start(self, scheduler: Any) -> None:
-        """Add the page, where the record can be read."""
-        if socket.gethostname() == self._host:
-            show_page(scheduler, self._command)
+        """Add the page, where the record can be read, as soon as there is a dashboard."""
+        if socket.gethostname() != self._host or show_page(scheduler, self._command):
+            return
+
+        def look() -> None:
+            is_over = scheduler.plugins.get(self.name) is not self
+            if is_over or show_page(scheduler, self._command) is not None:
+                self._stop()
+
+        self._looking = PeriodicCallback(look, 1000 * LOOK_SECONDS)
+        self._looking.start()
+
+    async def close(self) -> None:
+        """Cease to look for a dashboard."""
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._looking is not None:
+            self._looking.stop()
+            self._looking = None
 
 
 class _Handler(RequestHandler):

@@ -86,8 +86,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
     @guarded
     def _show_page(self) -> None:
         command = read_command(self._place)
-        if command is not None:
-            show_page(self.scheduler, command)
+        self._has_page = command is None or show_page(self.scheduler, command) is not None
 
     async def start(self, scheduler: Any) -> None:
         """Begin to watch, on a scheduler that was sent this plugin."""
@@ -199,6 +198,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         if self.scheduler.plugins.get(NAME) is not self:
             self._beat.stop()  # somebody took this plugin out
             return
+        if not self._has_page:
+            self._show_page()
         for address, state in list(self.scheduler.workers.items()):
             metrics = state.metrics
             if "memory" not in metrics:

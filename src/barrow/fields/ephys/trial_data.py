@@ -14,9 +14,10 @@ from barrow.fields.ephys.history import History
 from barrow.fields.ephys.selecting import pick
 from barrow.fields.ephys.settings import StructDict, plain
 from barrow.fields.ephys.stacking import Stacked, Trials
-from barrow.fields.ephys.stored import LazyArray, cut_trials, open_array
+from barrow.fields.ephys.stored import cut_trials, open_array
 from barrow.fields.ephys.trial_table import TrialTable
 from barrow.model.source import Source
+from barrow.sources.lazy import LazyArray
 
 Values = np.ndarray | LazyArray
 

@@ -1,0 +1,282 @@
+"""Find objects in a raster of any size, those at borders of tiles once and whole.
+
+Tiles overlap by the size of an object and what a model looks at around it. Each tile names its
+objects by their first pixel in the whole raster, so tiles that see the same object agree; where
+they do not, for objects larger than the overlap or models that look far, the labels are matched
+over the overlap. At the end objects are numbered by their first pixel: the cut leaves no trace.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+
+from barrow import api
+from barrow.errors import BudgetError, InputError
+from barrow.fields.spatial.chunking import read_chunks
+from barrow.fields.spatial.dressing import Names, dress
+from barrow.fields.spatial.joining import join_borders
+from barrow.fields.spatial.means import Means
+from barrow.fields.spatial.measuring import finish_table, measure, place_sources, translate
+from barrow.fields.spatial.models import Anchored, name_dtype
+from barrow.fields.spatial.raster import Raster, open_raster, pick_channel, spatial_dims
+from barrow.fields.spatial.readers import pick
+from barrow.fields.spatial.runs import find_runs, paint
+from barrow.fields.spatial.scales import finish_group
+from barrow.fields.spatial.statistics import histogram, otsu
+from barrow.fields.spatial.tiles import Tiling, lay, put_together
+from barrow.fields.spatial.watershed import Watershed
+from barrow.model.source import Source
+from barrow.model.step import Step
+
+# Labels of tiles that take more than this are kept in a folder until they are joined.
+HELD_BYTES = 2**26
+# If tiles do not fit the memory, they are made smaller so many times.
+ATTEMPTS = 4
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """Labels, and a row for each object."""
+
+    labels: Any
+    """From 1 on without gaps, in order of the first pixel; 0 is background."""
+    table: pandas.DataFrame
+    """Label, area, centroid, bounding box, and mean intensity in each channel."""
+
+    def to_anndata(self) -> Any:
+        """Return the table as AnnData: intensities by object and channel, the rest in ``obs``."""
+        try:
+            from anndata import AnnData
+        except ImportError:
+            raise InputError("This needs the package anndata: pip install anndata.") from None
+        means = [name for name in self.table if name.startswith("intensity_mean-")]
+        observed = self.table.drop(columns=means)
+        observed.index = observed["label"].astype(str)
+        names = pandas.DataFrame(index=[name.partition("-")[2] for name in means])
+        return AnnData(self.table[means].to_numpy(), obs=observed, var=names)
+
+
+def segment(
+    image: Any,
+    model: Any = None,
+    *,
+    channel: Any = None,
+    diameter: float = 20.0,
+    threshold: float | None = None,
+    object_size: int | None = None,
+    overlap: int | None = None,
+    model_kwargs: Mapping[str, Any] | None = None,
+    chunks: Any = None,
+    to: Any = None,
+    memory: Any = None,
+    cluster: Any = None,
+    resources: Mapping[str, float] | None = None,
+    quiet: bool = False,
+) -> Segmentation:
+    """Find the objects of an image, and measure them.
+
+    Parameters
+    ----------
+    image
+        An image (c, [z], y, x) or ([z], y, x) of any kind and size: see
+        :func:`barrow.spatial.map_raster`.
+    model
+        From an array to labels of the same pixels: a function, or an object of Cellpose or
+        StarDist as it is. By default threshold and watershed
+        (:class:`barrow.spatial.Watershed`).
+    channel
+        What the model sees, by name or number: then it gets arrays without channels. By default
+        the first for the watershed, and all for other models.
+    diameter, threshold
+        For the watershed: size of a usual object in pixels; and what is bright, by default found
+        from the histogram of the whole image (Otsu).
+    object_size
+        Extent of the largest object in pixels; by default twice the diameter.
+    overlap
+        What tiles see beyond their own part; by default the object size, and what the model looks
+        at around an object.
+    model_kwargs
+        Arguments of the model.
+    chunks
+        Size of the tiles, overlap not counted; by default as barrow plans.
+    to
+        Place for the labels, written as OME-Zarr.
+    memory, cluster, quiet
+        See :func:`barrow.map`.
+    resources
+        ``{"GPU": 1}`` for a model that needs one to itself.
+
+    Examples
+    --------
+    >>> image = np.zeros((1, 60, 60), "u1")
+    >>> image[0, 5:15, 5:15] = image[0, 30:42, 22:34] = 200
+    >>> found = segment(image, diameter=12, quiet=True)
+    >>> found.table["area"].tolist()
+    [100.0, 144.0]
+    """
+    raster = open_raster(image)
+    means = Means(to, memory, cluster, dict(resources or {}), quiet)
+    source = raster.source
+    if channel is None and model is None and "c" in source.lengths:
+        channel = 0
+    if channel is not None and "c" in source.lengths:
+        source = pick(source, pick_channel(source, channel))
+    source = replace(source, labels=None)
+    if model is None:
+        if threshold is None:
+            threshold = otsu(*histogram(source, means))
+        model = Watershed(threshold, diameter)
+    size = int(object_size if object_size is not None else 2 * diameter)
+    margin = int(overlap if overlap is not None else size + getattr(model, "reach", size // 2))
+    margins = {d: min(margin, n) for d, n in source.lengths.items() if d in ("y", "x")}
+    sizes = read_chunks(chunks, raster.spatial)
+    return _segment(raster, source, Job(model, dict(model_kwargs or {}), margins, sizes), means)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model, and how tiles are cut for it."""
+
+    model: Any
+    kwargs: Mapping[str, Any]
+    margins: Mapping[str, int]
+    chunks: Mapping[str, int]
+    """Size of the tiles without their overlap; empty to have it chosen."""
+    has_table: bool = True
+
+
+def join_labels(
+    raster: Raster, step: Step, names: Names, means: Means, chunks: Mapping[str, int]
+) -> Any:
+    """Return the labels that a function makes of the blocks of an image, joined at the borders."""
+    margins = {dim: max(pair) if isinstance(pair, tuple) else pair for dim, pair in
+               step.halo.items()}  # fmt: skip
+    job = Job(step.func, step.kwargs, margins, chunks, has_table=False)
+    source = replace(raster.source, labels=None)
+    return _segment(raster, source, job, means, names).labels
+
+
+def _segment(
+    raster: Raster, source: Source, job: Job, means: Means, names: Names | None = None
+) -> Segmentation:
+    place = None if means.to is None else Path(means.to)
+    with _scratch(place) as folder:
+        views, tiling = _label_tiles(source, job, means, folder)
+        owned = put_together(views, tiling)
+        same = join_borders(views, tiling).pairs()
+        table = measure(owned, raster if job.has_table else None, means).table(same)
+        order = np.argsort(table["label"].to_numpy())
+        numbers = Renumber(table["label"].to_numpy()[order], order.astype(np.uint32) + 1, same)
+        to = None if place is None else place / "0"
+        values = means.map(numbers, owned, name="number", to=to)
+    table["label"] = np.arange(1, len(table) + 1)
+    finished = finish_table(table, owned, raster if job.has_table else None)
+    if place is not None:
+        tree = finish_group(raster, place, (), means, names, owned.lengths)
+        return Segmentation(tree["scale0"]["image"], finished)
+    if raster.given == "array":
+        return Segmentation(values, finished)
+    lengths = owned.lengths
+    labels = dress(_as_lazy(values), lengths, set(lengths), raster.source, names or Names())
+    return Segmentation(labels, finished)
+
+
+def _label_tiles(
+    source: Source, job: Job, means: Means, folder: Callable[[], Path]
+) -> tuple[Source, Tiling]:
+    """Return the labels of all tiles side by side, named by first pixels, and how they lie."""
+    space = {d: n for d, n in source.lengths.items() if d in spatial_dims(source.dims)}
+    named = Anchored(job.model, space, name_dtype(space), dict(job.kwargs))
+    places = place_sources(replace(source, lengths=space))
+    whole = [dim for dim in source.dims if dim not in ("y", "x")]
+    step = means.step(named, whole=whole, border=None)
+    like = None
+    chunks = dict(job.chunks or dict.fromkeys(job.margins, getattr(job.model, "tile", 0)))
+    if not all(chunks.values()):
+        halo = {dim: width for dim, width in job.margins.items() if width}
+        like = means.plan(replace(step, halo=halo), source, *places)
+        chunks = {dim: size for dim, size in like.chunks.items() if dim in ("y", "x")}
+    for _ in range(ATTEMPTS):
+        seen = {dim: size + 2 * job.margins.get(dim, 0) for dim, size in chunks.items()}
+        tiling = Tiling.cut(space, seen, job.margins)
+        laid = [lay(each, tiling) for each in (source, *places)]
+        size = int(np.prod(list(tiling.laid.values()))) * named.dtype.itemsize
+        is_held = size <= HELD_BYTES and means.memory is None
+        plan = means.plan(step, *laid, like=like, to=None if is_held else folder() / "tiles.zarr")
+        views = {dim: tiling.views[dim] for dim in ("y", "x")}
+        # Tiles that were asked for are tried in any case.
+        if job.chunks or all(plan.chunks[dim] >= view for dim, view in views.items()):
+            run = api.run(plan.with_chunks(**views))
+            if not run.metrics.get("split"):
+                found = api.open(run.result, dims=tuple(space))
+                return replace(found, labels=None), tiling
+        # They do not fit; and parts of a tile do not see enough around them. Smaller tiles do.
+        chunks = {dim: -(-size // 2) for dim, size in chunks.items()}
+    raise BudgetError(
+        f"'{step.name}' needs more memory than a run may use, even for tiles of {seen}. "
+        "Allow more with memory=."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Renumber:
+    """Replace the names of objects by their numbers."""
+
+    names: np.ndarray
+    """All names, sorted."""
+    numbers: np.ndarray
+    same: tuple[np.ndarray, np.ndarray]
+    """Names that turned out to be others, sorted, and these."""
+
+    def __call__(self, block: np.ndarray) -> np.ndarray:
+        """Return the numbers of a block of names."""
+        runs = find_runs(block)
+        label = runs.label.astype(np.uint64)
+        if len(self.same[0]):
+            label = translate(label, *self.same)
+        numbers = self.numbers[np.searchsorted(self.names, label)] if len(label) else label
+        return paint(runs, numbers, np.dtype(np.uint32))
+
+
+def _as_lazy(values: Any) -> Any:
+    import dask.array
+
+    chunks = getattr(values, "chunks", None) or "auto"
+    return dask.array.from_array(values, chunks=chunks, name=False)
+
+
+@contextmanager
+def _scratch(place: Path | None) -> Iterator[Callable[[], Path]]:
+    """Yield a way to get a folder that is removed at the end.
+
+    With a place for the result it lies there and outlives an interruption.
+    """
+    made: list[Path] = []
+
+    def folder() -> Path:
+        if not made and place is None:
+            made.append(Path(tempfile.mkdtemp(prefix="barrow-tiles-")))
+        elif not made and place is not None:
+            made.append(place / ".tiles")
+            made[0].mkdir(parents=True, exist_ok=True)
+        return made[0]
+
+    try:
+        yield folder
+    except BaseException:
+        if place is None:
+            _remove(made)
+        raise
+    _remove(made)
+
+
+def _remove(folders: list[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
