@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distributed import wait
 
 import barrow
 from soak.pieces import MB, double, in_order, make_block, nap, new_flag, once, slowly, spin, total
@@ -101,17 +102,17 @@ def many_blocks(client: Any) -> None:
     few_blocks(client, chunk=1)
 
 
-def uneven_blocks(client: Any, chunks: Any = (*(1,) * 12, 20)) -> None:
-    import dask.array as da
+def make_rows(rows: int) -> Any:
+    time.sleep(0.08 * rows)
+    return np.ones((rows, 10_000))
 
-    del client
-    x = da.ones((32, 10_000), chunks=(chunks, 10_000))
-    blocks = x.map_blocks(sleep_block, seconds=0.08, dtype=float)
-    blocks.sum().compute(optimize_graph=False)
+
+def uneven_blocks(client: Any, rows: tuple[int, ...] = (*(1,) * 12, 20)) -> None:
+    wait(client.map(make_rows, rows, pure=False))
 
 
 def even_blocks(client: Any) -> None:
-    uneven_blocks(client, chunks=(2,) * 16)
+    uneven_blocks(client, (2,) * 16)
 
 
 def read_across(client: Any, chunks: Any = (1000, 100)) -> None:

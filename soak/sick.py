@@ -158,7 +158,7 @@ SICK: Mapping[str, Sick] = {
     ),
     "small chunks": Sick("CHK01", "double", tiny, batched),
     "large chunks": Sick("CHK02", "sleep_block", few_blocks, many_blocks, cluster=SINGLE),
-    "uneven chunks": Sick("CHK03", "sleep_block", uneven_blocks, even_blocks),
+    "uneven chunks": Sick("CHK03", "make_rows", uneven_blocks, even_blocks),
     "misaligned chunks": Sick("CHK04", "from-zarr", read_across, read_along),
     "a dear halo": Sick("CHK05", "smooth", dear_halo, cheap_halo, cluster=ALONE),
     "uneven load": Sick("WRK01", "worker", one_does_all, all_do_it),

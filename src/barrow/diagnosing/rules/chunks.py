@@ -104,7 +104,7 @@ def uneven(facts: Facts) -> Iterator[Finding]:
         tail = measure_tail(facts, tasks)
         longest = float(heavy["compute_seconds"].max())
         is_slow = longest > UNEVEN * row["median_seconds"]
-        is_last = tasks["ended"].idxmax() in heavy.index
+        is_last = tasks.at[tasks["ended"].idxmax(), "worker"] in set(heavy["worker"])
         if ratio < UNEVEN or not is_slow or not is_last or tail < 0.2:
             continue
         yield Finding(
