@@ -6,7 +6,7 @@ import xarray
 from scipy import ndimage
 
 from barrow.errors import InputError, StepError
-from barrow.fields.spatial import Watershed, map_raster, regionprops, segment
+from barrow.fields.spatial import Watershed, map_raster, pyramid, regionprops, segment
 from barrow.fields.spatial.joining import match
 from barrow.fields.spatial.tissue import Tissue
 
@@ -88,17 +88,29 @@ def test_objects_larger_than_the_overlap_are_joined():
     assert found.table["area"].sum() == (image > 100).sum()
 
 
-def test_labels_that_a_function_makes_of_blocks_are_joined_too(slide):
+@pytest.mark.parametrize("depth", [None, 4])
+def test_labels_that_a_function_makes_of_blocks_are_joined_too(slide, depth):
     def components(block):
         return ndimage.label(block[0] > 500)[0].astype("i4")
 
     image = slide[:, :300, :300]
-    found = map_raster(image, components, depth=4, chunks=64, dims=("y", "x"), quiet=True)
+    found = map_raster(image, components, depth=depth, chunks=64, dims=("y", "x"), quiet=True)
     np.testing.assert_array_equal(found, number(components(image)))
     apart = map_raster(
-        image, components, depth=4, chunks=64, dims=("y", "x"), relabel=False, quiet=True
+        image, components, depth=depth, chunks=64, dims=("y", "x"), relabel=False, quiet=True
     )
     assert apart.max() < found.max()
+
+
+def test_labels_of_an_image_of_several_scales_have_them_too(slide, tmp_path):
+    def bright(block):
+        return ndimage.label(block[0] > 500)[0].astype("i4")
+
+    tree = pyramid(slide[:, :200, :200], tmp_path / "slide.zarr", levels=2, quiet=True)
+    found = map_raster(tree, bright, depth=4, chunks=64, dims=("y", "x"), quiet=True)
+    fine, coarse = (found[scale]["image"].values for scale in ("scale0", "scale1"))
+    np.testing.assert_array_equal(fine, number(bright(slide[:, :200, :200])))
+    np.testing.assert_array_equal(coarse, fine[1::2, 1::2])
 
 
 def test_views_that_differ_by_some_pixels_are_one_object():

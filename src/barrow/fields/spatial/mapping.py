@@ -68,7 +68,8 @@ def map_raster(
         of pixels.
     relabel
         For labels: whether objects in different blocks get different numbers, from 1 on without
-        gaps, and one number where a border cuts an object. Labels that the function
+        gaps, and one number where a border cuts an object; blocks then see at least 8 pixels of
+        their neighbours. Labels that the function
         passes on are names already, and are kept.
     border
         What lies beyond the edge: see :func:`barrow.map`; or ``"wrap"`` for the other edge.

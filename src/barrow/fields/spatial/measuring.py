@@ -1,7 +1,7 @@
 """Measure objects and images that are larger than memory: what blocks say is added up."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -201,6 +201,4 @@ def _how(name: str) -> str:
 
 
 def _plain(source: Source) -> Source:
-    from dataclasses import replace
-
     return replace(source, labels=None)
