@@ -51,7 +51,7 @@ def start_at_once(client: Any) -> None:
 
 
 def smooth(block: Any) -> Any:
-    for _ in range(60):
+    for _ in range(300):
         block = np.sqrt(block + 1.0)
     return block
 
