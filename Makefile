@@ -1,6 +1,6 @@
 # make demo   see it work, on data it makes itself
 # make test   all that is checked before a change goes in
-# make soak   let runs meet every trouble there is; about 40 minutes
+# make soak   let runs meet every trouble there is; about an hour
 # make bench  measure, and write the numbers to benchmarks/results
 # make lint   format, style and types only
 # make clean  remove what the above have made
@@ -25,7 +25,7 @@ test: lint
 soak: $(STAMP)
 	@$(BIN)/python -m soak
 	@$(BIN)/python soak/slurm.py
-	@$(BIN)/python -m soak.illnesses
+	@$(BIN)/python -m soak.illnesses --repeats 3
 	@$(BIN)/python soak/ephys.py
 
 bench: $(STAMP)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distributed import wait
 
 import barrow
 from soak.pieces import MB, double, in_order, make_block, nap, new_flag, once, slowly, spin, total
 
-LONG_SECONDS = 14.0
+LONG_SECONDS = 22.0
 _never_done: list[Any] = []
 
 
@@ -50,7 +51,7 @@ def start_at_once(client: Any) -> None:
 
 
 def smooth(block: Any) -> Any:
-    for _ in range(60):
+    for _ in range(300):
         block = np.sqrt(block + 1.0)
     return block
 
@@ -101,17 +102,17 @@ def many_blocks(client: Any) -> None:
     few_blocks(client, chunk=1)
 
 
-def uneven_blocks(client: Any, chunks: Any = (*(1,) * 12, 20)) -> None:
-    import dask.array as da
+def make_rows(rows: int) -> Any:
+    time.sleep(0.08 * rows)
+    return np.ones((rows, 10_000))
 
-    del client
-    x = da.ones((32, 10_000), chunks=(chunks, 10_000))
-    blocks = x.map_blocks(sleep_block, seconds=0.08, dtype=float)
-    blocks.sum().compute(optimize_graph=False)
+
+def uneven_blocks(client: Any, rows: tuple[int, ...] = (*(1,) * 12, 20)) -> None:
+    wait(client.map(make_rows, rows, pure=False))
 
 
 def even_blocks(client: Any) -> None:
-    uneven_blocks(client, chunks=(2,) * 16)
+    uneven_blocks(client, (2,) * 16)
 
 
 def read_across(client: Any, chunks: Any = (1000, 100)) -> None:
@@ -247,10 +248,14 @@ def wait_for_disk(client: Any) -> None:
 
 
 def send_around(client: Any, is_local: bool = False) -> None:
+    """Make blocks on both workers, and use each where it is not."""
     here, there = sorted(client.scheduler_info()["workers"])
-    blocks = client.map(make_block, range(10), megabytes=30, workers=[here])
-    where = here if is_local else there
-    client.gather(client.map(total, blocks, workers=[where]))
+    totals = []
+    for maker, other in ((here, there), (there, here)):
+        seeds = range(5) if maker == here else range(5, 10)
+        blocks = client.map(make_block, seeds, megabytes=30, workers=[maker])
+        totals += client.map(total, blocks, workers=[maker if is_local else other])
+    client.gather(totals)
 
 
 def stay_here(client: Any) -> None:

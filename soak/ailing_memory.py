@@ -69,13 +69,14 @@ def stand_still(client: Any) -> None:
 
 
 def spill(client: Any) -> None:
-    blocks = client.map(make_block, range(14), megabytes=50)
+    # Small blocks: writing keeps up with making, and no worker comes near the limit that kills.
+    blocks = client.map(make_block, range(45), megabytes=20)
     client.gather(client.map(total, blocks))
 
 
 def do_not_spill(client: Any) -> None:
-    for seed in range(14):
-        client.submit(total, client.submit(make_block, seed, 50)).result()
+    for seed in range(45):
+        client.submit(total, client.submit(make_block, seed, 20)).result()
 
 
 def crumble(megabytes: int) -> None:
@@ -103,14 +104,14 @@ def gather_all(client: Any) -> None:
     import dask.array as da
 
     del client
-    da.random.random((5800, 5800), chunks=1450).compute()
+    da.random.random((5200, 5200), chunks=1300).compute()
 
 
 def gather_little(client: Any) -> None:
     import dask.array as da
 
     del client
-    da.random.random((5800, 5800), chunks=1450).sum().compute()
+    da.random.random((5200, 5200), chunks=1300).sum().compute()
 
 
 def fill_client(client: Any) -> None:

@@ -24,6 +24,7 @@ from statistics import median
 from typing import Any
 
 import barrow
+from barrow.diagnosing.text import format_findings
 from benchmarks.measure import describe_machine, write_json
 from soak.sick import ALONE, PAIR, SICK, Sick, Work
 
@@ -161,7 +162,7 @@ def judge(case: Case, results: Sequence[Result | None]) -> dict[str, Any]:
     ended = [result for result in results if result is not None]
     named = [sick is None or is_named(sick, result) for result in ended]
     wrong = [text for result in ended for text in list_wrong(sick, result)]
-    texts = [asdict(f) for f in ended[-1].findings if sick and f.code == sick.code] if ended else []
+    examples = [f for result in ended for f in result.findings if sick and f.code == sick.code]
     return {
         "code": sick.code if sick is not None else "",
         "name": case.name,
@@ -169,7 +170,7 @@ def judge(case: Case, results: Sequence[Result | None]) -> dict[str, Any]:
         "found": sum(named),
         "wrong": wrong,
         "seconds": [round(result.seconds, 2) for result in ended],
-        "example": texts[:1],
+        "example": format_findings(examples[:1], ended[0].seconds) if examples else "",
         "instead": [f"{f.code}: {f.claim}" for f in ended[-1].findings] if ended else [],
         "is_good": len(named) == len(results) and all(named) and not wrong,
     }
@@ -194,6 +195,7 @@ def check(cases: Sequence[Case], repeats: int) -> list[dict[str, Any]]:
     for case in cases:
         rows.append(judge(case, [case.run_apart() for _ in range(repeats)]))
         show(rows[-1])
+        keep("illnesses", rows)
     return rows
 
 
@@ -217,6 +219,7 @@ def compare(names: Sequence[str], repeats: int) -> list[dict[str, Any]]:
             "is_good": not still,
         }
         rows.append(row)
+        keep("cures", rows)
         seconds, megabytes = row["seconds"], row["megabytes"]
         print(
             f"{row['code']:6} {name:26} {seconds[0]:7.1f} {seconds[1]:8.1f} {megabytes[0]:7.0f} "
@@ -249,10 +252,16 @@ def main(arguments: Sequence[str]) -> int:
         healthy = [name for name in HEALTHY if not only or name in only]
         cases = [*(Case(name, "ill") for name in ill), *(Case(name, "healthy") for name in healthy)]
         rows = check(cases, given.repeats)
-    if not only:
-        facts = {"question": (__doc__ or "").splitlines()[0], **describe_machine()}
-        write_json("cures" if given.cures else "illnesses", {**facts, "programs": rows}, RESULTS)
     return 0 if all(row["is_good"] for row in rows) else 1
+
+
+def keep(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write results beside those of other programs from before."""
+    path = RESULTS / f"{name}.json"
+    before = json.loads(path.read_text())["programs"] if path.exists() else []
+    programs = {row["name"]: row for row in [*before, *rows]}
+    facts = {"question": (__doc__ or "").splitlines()[0], **describe_machine()}
+    write_json(name, {**facts, "programs": list(programs.values())}, RESULTS)
 
 
 if __name__ == "__main__":

@@ -131,7 +131,7 @@ SICK: Mapping[str, Sick] = {
         "worker",
         spill,
         do_not_spill,
-        cluster=SMALL,
+        cluster={**PAIR, "memory_limit": "600MB"},
         is_lethal=True,
     ),
     "fragmented": Sick("MEM06", "orker", fragment, fragment_and_trim, is_lethal=True),
@@ -144,7 +144,9 @@ SICK: Mapping[str, Sick] = {
         cured_cluster=PAIR,
         is_lethal=True,
     ),
-    "one huge result": Sick("MEM08", "finalize", gather_all, gather_little),
+    "one huge result": Sick(
+        "MEM08", "finalize", gather_all, gather_little, cluster={**PAIR, "memory_limit": "800MB"}
+    ),
     "a full client": Sick("MEM09", "client", fill_client, spare_client),
     "spare workers": Sick(
         "MEM10",
@@ -156,7 +158,7 @@ SICK: Mapping[str, Sick] = {
     ),
     "small chunks": Sick("CHK01", "double", tiny, batched),
     "large chunks": Sick("CHK02", "sleep_block", few_blocks, many_blocks, cluster=SINGLE),
-    "uneven chunks": Sick("CHK03", "sleep_block", uneven_blocks, even_blocks),
+    "uneven chunks": Sick("CHK03", "make_rows", uneven_blocks, even_blocks),
     "misaligned chunks": Sick("CHK04", "from-zarr", read_across, read_along),
     "a dear halo": Sick("CHK05", "smooth", dear_halo, cheap_halo, cluster=ALONE),
     "uneven load": Sick("WRK01", "worker", one_does_all, all_do_it),

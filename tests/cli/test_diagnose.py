@@ -28,7 +28,7 @@ def test_a_healthy_run_ends_with_status_0(folder):
 
 @pytest.mark.parametrize(
     ("said", "status"),
-    [("3 jobs are pending", 0), ("it ran out of its walltime", 3), ("SLURM rejected the job", 4)],
+    [("3 jobs pending", 0), ("it ran out of its walltime", 3), ("SLURM rejected the job", 4)],
 )
 def test_the_exit_status_says_how_grave_it_is(folder, said, status):
     with sqlite3.connect(folder / "record.sqlite") as db:

@@ -3,17 +3,23 @@
 import pytest
 
 from soak.healthy import HEALTHY
-from soak.illnesses import observe
+from soak.illnesses import list_wrong, observe
 from soak.sick import PAIR
+
+QUICK = (
+    *("sums", "rechunk", "short", "long", "submit_one_by_one", "kept", "bag", "load"),
+    *("somewhat_uneven", "fails_cleanly", "local_threads", "cancelled"),
+)
+"""One of each sort; ``python -m soak.illnesses`` runs them all."""
 
 
 def test_there_are_at_least_25_kinds():
     assert len(HEALTHY) >= 25
 
 
-@pytest.mark.parametrize("name", HEALTHY)
+@pytest.mark.parametrize("name", QUICK)
 def test_a_healthy_program_is_not_warned_of(name, client_for, tmp_path):
     client = client_for(dict(PAIR))
     with client.as_current():
         result = observe(HEALTHY[name], client, tmp_path / "run")
-    assert [f"{f.code}: {f.claim}" for f in result.findings if f.is_trouble] == []
+    assert list_wrong(None, result) == []

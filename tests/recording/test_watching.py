@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import dask
 import dask.array as da
@@ -35,6 +36,22 @@ def test_a_cluster_that_is_up_is_watched_and_left_as_it_was(local_cluster, tmp_p
     plugins = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.plugins))
     assert "barrow-watch" not in plugins
     assert client.run(lambda dask_worker: list(dask_worker.metrics)).popitem()[1] == []
+
+
+def test_what_a_cluster_did_before_is_not_counted(local_cluster, tmp_path):
+    client = local_cluster.client
+    client.submit(sum, (1, 2), key="before-1").result()
+
+    def has_measured(dask_scheduler):
+        return any("before" in key for key in dask_scheduler.cumulative_worker_metrics)
+
+    while not client.run_on_scheduler(has_measured):  # comes with the next sign of life
+        time.sleep(0.05)
+    with barrow.watch(tmp_path / "run") as run:
+        client.submit(sum, (1, 2), key="during-1").result()
+    facts = run.record.facts.items()
+    counted = [key for name, values in facts if name.startswith("activity") for key in values]
+    assert not [key for key in counted if "before" in key]
 
 
 def test_spans_label_what_is_built_and_what_is_handed_in(local_cluster, tmp_path):

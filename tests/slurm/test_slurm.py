@@ -305,7 +305,9 @@ def test_a_job_that_takes_too_much_memory_is_explained(slurm, tmp_path):
         assert slurm.wait_until(lambda: cluster.losses)
     assert "it used more than its memory of 858 MiB" in cluster.losses[0]
     assert "memory=" in cluster.losses[0]
-    assert find_codes(tmp_path / "run")["SLM04"] == "warning"
+    found = find_codes(tmp_path / "run")
+    assert found["SLM04"] == "warning"
+    assert "WRK06" not in found, "it is known why the worker died"
 
 
 def bytearray_filled(size):

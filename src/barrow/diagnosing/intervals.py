@@ -48,11 +48,18 @@ def count_at_once(begins: Any, ends: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def usual_at_once(begins: Any, ends: Any) -> float:
-    """Return how many go on at once, at most, for all but a twentieth of the time."""
+    """Return how many go on at once, at most, for all but a twentieth of the time any does.
+
+    Examples
+    --------
+    >>> usual_at_once([0, 1, 90], [2, 3, 91])
+    2.0
+    """
     times, counts = count_at_once(begins, ends)
-    if len(times) < 2:
-        return float(len(times))
     lengths, counts = np.diff(times), counts[:-1]
+    lengths, counts = lengths[counts > 0], counts[counts > 0]
+    if not lengths.sum():
+        return float(len(times) > 0)
     order = np.argsort(counts)
     spent = np.cumsum(lengths[order])
     return float(counts[order][np.searchsorted(spent, 0.95 * spent[-1])])

@@ -66,6 +66,8 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
         self._attempts = Attempts(scheduler, self.sender, self._workers, self._labels)
         self._closing: set[str] = set()
         self._activity: Any = None
+        self._activity_before: dict[str, float] = {}
+        self._activity_before = self._sum_activity()
         self._inside: dict[str, Any] = {}
         self._inside_noted = 0.0
         self._standing = Standing()
@@ -222,7 +224,7 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
                     own.get("received"),
                     own.get("sent"),
                 )
-        activity = _sum_activity(getattr(self.scheduler, "cumulative_worker_metrics", {}))
+        activity = self._sum_activity()
         if activity and activity != self._activity:
             self._activity = activity
             self.sender.put("fact", f"activity {self.scheduler.id[-12:]}", activity)
@@ -232,6 +234,18 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             self._note(kind, text, self._workers.get(address, address), **details)
         if time.monotonic() - self._inside_noted > INSIDE_SECONDS:
             self._note_inside()
+
+    def _sum_activity(self) -> dict[str, float]:
+        """Return what Dask has measured of all tasks since it is watched, with keys as text."""
+        found = {
+            " | ".join(map(str, key)): float(value)
+            for key, value in getattr(self.scheduler, "cumulative_worker_metrics", {}).items()
+            if isinstance(key, tuple)
+        }
+        # A cluster that was up has worked for others before.
+        before = self._activity_before
+        since = {key: value - before.get(key, 0.0) for key, value in found.items()}
+        return {key: value for key, value in since.items() if value > 0}
 
     def _note_inside(self) -> None:
         """Write down what workers see of themselves."""
@@ -270,12 +284,3 @@ class SchedulerWatch(SchedulerPlugin):  # type: ignore[misc]
             scheduler.loop.add_callback(scheduler.log_event, topic, rows)
 
         return Sender(self._place, emit)
-
-
-def _sum_activity(metrics: Mapping[Any, float]) -> dict[str, float]:
-    """Return what Dask has measured of all tasks, with keys that are text."""
-    return {
-        " | ".join(map(str, key)): float(value)
-        for key, value in metrics.items()
-        if isinstance(key, tuple)
-    }

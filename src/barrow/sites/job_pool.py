@@ -12,7 +12,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
 from statistics import median
 from typing import Any
@@ -23,6 +22,7 @@ from distributed.deploy.cluster import Cluster as DaskCluster
 from barrow.errors import ClusterError
 from barrow.model.site import JOB_TOPIC, Offer
 from barrow.sites.hosted import HostedCluster
+from barrow.sites.job_lives import Job, choose_margin, count_most_lost
 from barrow.sites.jobs import JobRequest, explain_end, read_log, write_script
 from barrow.sites.security import Credentials
 from barrow.sites.slurm_commands import Slurm
@@ -45,33 +45,6 @@ WAITING_SECONDS = 2.0
 MOST_NEWS = 1000
 DEATH_SECONDS = 30.0
 """A worker that does not find its scheduler for so long ends its job."""
-
-
-@dataclass
-class Job:
-    """One job of this cluster, from its submission to its end."""
-
-    id: int
-    worker: str
-    """Name of its worker."""
-    state: str = "PENDING"
-    reason: str = ""
-    left_seconds: float = inf
-    """Until its walltime is over."""
-    has_come: bool = False
-    """Whether its worker has reached the scheduler."""
-    is_leaving: bool = False
-    """Whether it was asked to end."""
-    lost_seconds: float | None = None
-    """When its worker was lost."""
-    asked_seconds: float = field(default_factory=time.monotonic)
-    """When it was asked for."""
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it counts among those that are wanted."""
-        is_ending = self.state in ("COMPLETING", "STOPPED")
-        return not self.is_leaving and self.lost_seconds is None and not is_ending
 
 
 class JobPool(HostedCluster):
@@ -397,27 +370,3 @@ class JobPool(HostedCluster):
                 self._jobs.clear()
                 return
             await asyncio.sleep(0.2)
-
-
-def choose_margin(walltime_seconds: float | None) -> float:
-    """Return how long before its end a job is asked to hand over.
-
-    Examples
-    --------
-    >>> choose_margin(3600), choose_margin(86400), choose_margin(60)
-    (360.0, 600.0, 20.0)
-    """
-    return min(600.0, max(20.0, 0.1 * (walltime_seconds or inf)))
-
-
-def count_most_lost(wanted: int) -> int:
-    """Return how many jobs may be lost before no more are asked for.
-
-    A chunk that kills its worker costs three of them before it is split.
-
-    Examples
-    --------
-    >>> count_most_lost(1), count_most_lost(8)
-    (13, 34)
-    """
-    return 3 * wanted + 10

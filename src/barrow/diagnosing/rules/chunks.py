@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import prod
 
+import numpy as np
 import pandas as pd
 
 from barrow.diagnosing.facts import Facts
@@ -97,10 +98,14 @@ def uneven(facts: Facts) -> Iterator[Finding]:
             continue
         ratio = float(sizes.max() / sizes.median())
         heavy = tasks[sizes > UNEVEN * sizes.median()]
+        # The first task of each worker imports what it needs: that is no matter of its size.
+        firsts = tasks.groupby("worker")["began"].idxmin()
+        tasks = tasks.drop(index=firsts[~firsts.isin(heavy.index)])
         tail = measure_tail(facts, tasks)
-        is_slow = row["longest_seconds"] > UNEVEN * row["median_seconds"]
-        longest = tasks.loc[tasks["compute_seconds"].idxmax()]
-        if ratio < UNEVEN or not is_slow or longest.name not in heavy.index or tail < 0.2:
+        longest = float(heavy["compute_seconds"].max())
+        is_slow = longest > UNEVEN * row["median_seconds"]
+        is_last = tasks.at[tasks["ended"].idxmax(), "worker"] in set(heavy["worker"])
+        if ratio < UNEVEN or not is_slow or not is_last or tail < 0.2:
             continue
         yield Finding(
             "CHK03",
@@ -111,7 +116,7 @@ def uneven(facts: Facts) -> Iterator[Finding]:
                 f"sizes: median {format_bytes(sizes.median())}, "
                 f"largest {format_bytes(sizes.max())}",
                 f"times: median {format_seconds(row['median_seconds'])}, longest "
-                f"{format_seconds(row['longest_seconds'])}",
+                f"{format_seconds(longest)}",
                 f"at the end others waited {format_seconds(tail)}",
             ),
             f"Cut the data of '{step}' into equal chunks: x.rechunk('auto'), or repartition.",
@@ -160,24 +165,27 @@ def misaligned(facts: Facts) -> Iterator[Finding]:
 
 def dear_halo(facts: Facts) -> Iterator[Finding]:
     """CHK05: most of what a task computes is the border it shares with its neighbours."""
-    plan = facts.plan
-    if not plan or not plan.get("items") or plan.get("result") == "value":
+    plan, sources = facts.plan, list(facts.plan.get("reads") or ())
+    lengths = plan.get("lengths") or {}
+    shape = " × ".join(f"{dim} {length}" for dim, length in lengths.items())
+    # With several sources, or one of another shape, nobody knows which part is halo.
+    if len(sources) != 1 or shape not in str(plan.get("source")) or facts.ran.empty:
         return
-    cell = prod(min(int(size), int(plan["lengths"][dim])) for dim, size in plan["chunks"].items())
-    extra = 1 - cell / float(plan["items"])
-    sources = max(1, len(plan.get("reads") or ()))
+    needed = prod(map(int, lengths.values())) * np.dtype(sources[0]).itemsize
+    read = float(facts.ran["read_bytes"].sum())
+    extra = 1 - needed / read if read else 0.0
     spent = float(facts.ran["compute_seconds"].sum())
-    # With several sources their items add up, and nobody knows which part is halo.
-    if sources > 1 or extra < HALO_NOTE or spent < 1:
+    if extra < HALO_NOTE or spent < 1:
         return
     saves = extra * spent / facts.slots / 2
+    chunk = " × ".join(f"{dim} {size}" for dim, size in plan["chunks"].items())
     yield Finding(
         "CHK05",
         facts.weigh(saves) if extra > HALO_WARNING else "note",
-        f"The halo of '{plan['name']}' is dear: {extra:.0%} of what each task reads belongs to its "
-        "neighbours.",
+        f"The halo of '{plan['name']}' is dear: {extra:.0%} of what its tasks read belongs to "
+        "their neighbours.",
         (
-            f"a chunk has {cell:,} items, with its halo {int(plan['items']):,}",
+            f"read: {format_bytes(read)}; the data: {format_bytes(needed)}; chunks of {chunk}",
             f"all tasks together took {format_seconds(spent)}",
         ),
         "Give the tasks more memory (memory=), so that chunks can be larger, or cut only along "

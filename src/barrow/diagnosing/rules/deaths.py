@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from barrow.diagnosing.facts import Facts
+from barrow.diagnosing.rules import slurm
 from barrow.model.finding import Finding, Severity
 from barrow.units import format_bytes, format_count, format_seconds
 
@@ -16,6 +17,8 @@ SPILLABLE_SHARE = 0.3
 """Of what a worker holds: with more that could go to disk it may go on by itself."""
 BY_NANNY = "killed at its memory limit"
 BY_SIGNAL = "killed by signal "
+LOST = "lost"
+"""Nobody there saw how it ended: it ran on another machine, or in a job."""
 
 
 def killed_for_memory(facts: Facts) -> Iterator[Finding]:
@@ -117,6 +120,9 @@ def _is_stuck(worker: Mapping[str, Any]) -> bool:
 def died_otherwise(facts: Facts) -> Iterator[Finding]:
     """WRK06: a worker died, and not for memory as far as can be seen."""
     dead = [name for name in _find_dead(facts) if not explain_kill(facts, name)]
+    if slurm.find_said(facts, slurm.OUT_OF_TIME):
+        # Its job has ended, and that is said already.
+        dead = [name for name in dead if facts.processes.at[name, "reason"] != LOST]
     if not dead:
         return
     steps = name_steps(facts, dead)
@@ -146,6 +152,8 @@ def explain_kill(facts: Facts, process: str) -> str:
     reason = str(facts.processes.at[process, "reason"])
     if reason == BY_NANNY:
         return "killed by its nanny at the memory limit"
+    if reason == LOST and slurm.find_said(facts, slurm.OUT_OF_MEMORY):
+        return "killed by SLURM: its job used more than its memory"
     if reason == f"{BY_SIGNAL}9":
         at = facts.processes.at[process, "left"]
         near = facts.samples[(facts.samples["time"] - at).abs() < 1.0]
@@ -176,7 +184,7 @@ def name_steps(facts: Facts, processes: list[str]) -> list[str]:
 
 def _find_dead(facts: Facts) -> list[str]:
     reasons = facts.processes["reason"].fillna("").astype(str)
-    is_dead = reasons.isin([BY_NANNY, "lost"]) | reasons.str.startswith((BY_SIGNAL, "ended with"))
+    is_dead = reasons.isin([BY_NANNY, LOST]) | reasons.str.startswith((BY_SIGNAL, "ended with"))
     # A worker that the program itself ended by a signal has said goodbye.
     left = facts.happened("left")["process"]
     lost = facts.happened("lost")["process"]

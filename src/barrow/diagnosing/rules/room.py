@@ -136,19 +136,20 @@ def spare_workers(facts: Facts) -> Iterator[Finding]:
         return
     first = facts.ran.groupby("worker")["began"].min()
     at_once = usual_at_once(facts.ran["began"], facts.ran["ended"])
-    threads = max(1.0, float(own["threads"].median()))
-    needed = max(1, -(-int(at_once) // int(threads)))
-    if needed > 0.5 * len(own):
+    threads = max(1, int(own["threads"].median()))
+    # Those that came one after another count once.
+    there, needed = facts.slots // threads, max(1, -(-int(at_once) // threads))
+    if there < FEWEST_WORKERS or needed > 0.5 * there:
         return
     held = [
         float(facts.samples_of[w]["rss_bytes"].max()) for w in own.index if w in facts.samples_of
     ]
-    spare = sum(sorted(held)[: len(own) - needed])
+    spare = sum(sorted(held)[-there:][: there - needed])
     is_much = bool(facts.memory_bytes and spare > SPARE_SHARE * facts.memory_bytes)
     yield Finding(
         "MEM10",
         "warning" if is_much else "note",
-        f"{len(own)} workers were there, but never more than {format_count(int(at_once), 'task')} "
+        f"{there} workers were there, but never more than {format_count(int(at_once), 'task')} "
         f"ran at once: {format_count(needed, 'worker')} would have done.",
         (
             f"tasks at once, for 95 % of the time: {at_once:.0f}",

@@ -15,7 +15,7 @@ OUT_OF_MEMORY = r"used more than its memory|OUT_OF_MEMORY|oom[-_]kill|Exceeded j
 
 def pending(facts: Facts) -> Iterator[Finding]:
     """SLM01: jobs wait in the queue."""
-    if found := _find(facts, PENDING):
+    if found := find_said(facts, PENDING):
         yield _tell(
             facts,
             "SLM01",
@@ -29,7 +29,7 @@ def pending(facts: Facts) -> Iterator[Finding]:
 
 def rejected(facts: Facts) -> Iterator[Finding]:
     """SLM02: SLURM does not take a job."""
-    if found := _find(facts, REJECTED):
+    if found := find_said(facts, REJECTED):
         yield _tell(
             facts,
             "SLM02",
@@ -42,7 +42,7 @@ def rejected(facts: Facts) -> Iterator[Finding]:
 
 def out_of_time(facts: Facts) -> Iterator[Finding]:
     """SLM03: a job was ended because its time was over."""
-    if found := _find(facts, OUT_OF_TIME):
+    if found := find_said(facts, OUT_OF_TIME):
         yield _tell(
             facts,
             "SLM03",
@@ -55,7 +55,7 @@ def out_of_time(facts: Facts) -> Iterator[Finding]:
 
 def out_of_memory(facts: Facts) -> Iterator[Finding]:
     """SLM04: SLURM killed a job for its memory."""
-    if found := _find(facts, OUT_OF_MEMORY):
+    if found := find_said(facts, OUT_OF_MEMORY):
         yield _tell(
             facts,
             "SLM04",
@@ -66,7 +66,8 @@ def out_of_memory(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _find(facts: Facts, pattern: str) -> list[str]:
+def find_said(facts: Facts, pattern: str) -> list[str]:
+    """Return what was said of jobs, as far as it is about something."""
     events = facts.happened("job", "waiting", "lost", "failed")["message"]
     said = [*map(str, events), *facts.log_messages, str(facts.run.get("error") or "")]
     return [text for text in said if re.search(pattern, text)]
