@@ -7,7 +7,7 @@ import pytest
 import barrow
 
 
-@pytest.mark.parametrize("name", ["collider", "ephys", "spatial"])
+@pytest.mark.parametrize("name", ["collider", "ephys", "miniscope", "spatial"])
 def test_a_science_is_one_module_under_both_names(name):
     short = importlib.import_module(f"barrow.{name}")
     assert short is importlib.import_module(f"barrow.fields.{name}")
