@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
+ALONE = {"src", "cli", "illnesses", "recording", "reporting", "test_examples.py"}
 
 # The same examples each time: what fails here fails everywhere. New ones are looked for with
 # `pytest --hypothesis-profile=searching`.
@@ -28,8 +29,8 @@ def own_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_client_of_others(request):
-    """Hide Dask clients that tests have open, or have left, from examples and from commands."""
-    is_alone = bool({"src", "cli"} & set(request.path.relative_to(ROOT).parts))
+    """Hide Dask clients of other tests from those that use, or watch, whatever client there is."""
+    is_alone = bool(ALONE & set(request.path.relative_to(ROOT).parts))
     if "distributed" not in sys.modules or not is_alone:
         yield
         return

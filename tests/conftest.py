@@ -1,6 +1,7 @@
 """What all tests share: one local cluster. Their cache folder is set above, for doctests too."""
 
 import logging
+from contextlib import contextmanager
 
 import pytest
 
@@ -15,10 +16,24 @@ def shared_cluster():
 
 
 @pytest.fixture
-def local_cluster(shared_cluster):
+def local_cluster(shared_cluster, in_use):
     """The shared cluster, as the one that is in use."""
-    with shared_cluster.client.as_current():
+    with in_use(shared_cluster.client):
         yield shared_cluster
+
+
+@pytest.fixture
+def in_use():
+    """Return a context in which a client is the one that Dask uses, and that is watched."""
+    from distributed.client import _set_global_client
+
+    @contextmanager
+    def used(client):
+        _set_global_client(client)
+        with client.as_current():
+            yield
+
+    return used
 
 
 @pytest.fixture(scope="session")

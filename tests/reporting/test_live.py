@@ -16,11 +16,18 @@ COME_BACK = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
 @pytest.fixture(scope="module")
-def client():
+def connected():
     """A client of a cluster with a dashboard, as a user has it."""
     options = {"processes": False, "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     cluster = LocalCluster(n_workers=1, threads_per_worker=2, **options)
     with cluster, Client(cluster) as connected:
+        yield connected
+
+
+@pytest.fixture
+def client(connected, in_use):
+    """The same, as the one that is in use."""
+    with in_use(connected):
         yield connected
 
 

@@ -15,7 +15,7 @@ from barrow.running.fold import Fold
 DTYPES = ["u1", "i2", "i8", "f4", "f8", "c8", "?"]
 ENGINES = ["inline", "threads", "dask"]
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -135,7 +135,7 @@ def test_reductions(engine, local_cluster, data):
     assert barrow.run(replace(plan, engine=engine, threads=2)).result == array.sum()
 
 
-@settings(EXAMPLES, max_examples=15)
+@settings(EXAMPLES, max_examples=8)
 @given(data=st.data())
 def test_sums_of_fractions_depend_on_the_cut_alone(local_cluster, data):
     array = data.draw(arrays().filter(lambda a: a.dtype.kind == "f"))

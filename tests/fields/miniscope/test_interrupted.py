@@ -50,7 +50,9 @@ def test_a_run_killed_in_a_step_redoes_that_and_what_follows(movie, tmp_path, st
     assert again.redone == STEPS[STEPS.index(step) :]
     whole = miniscope.run(np.load(movie), to=tmp_path / "whole", cluster=False, quiet=True)
     for name in ("A", "C", "S", "motion"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
+        # Sums over frames are added up as they were planned, which may differ.
+        right = np.asarray(getattr(whole, name))
+        np.testing.assert_allclose(getattr(again, name), right, atol=1e-4 * np.abs(right).max())
 
 
 def test_a_damaged_checkpoint_is_made_again(simulated, tmp_path):
