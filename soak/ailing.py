@@ -211,9 +211,17 @@ def hold_lock(seconds: float) -> None:
     ctypes.PyDLL(None).usleep(int(seconds * 1e6))  # this call keeps the interpreter's lock
 
 
+def worker_address() -> str:
+    """Return where this task runs."""
+    from distributed import get_worker
+
+    return str(get_worker().address)
+
+
 def block_loop(client: Any) -> None:
-    in_order(client, (double, 1))
-    client.submit(hold_lock, 1.8).result()
+    # On one worker: the first task of a worker may be slow for other reasons.
+    worker = client.submit(worker_address, pure=False).result()
+    client.submit(hold_lock, 1.8, workers=[worker], pure=False).result()
     time.sleep(1.2)
 
 
