@@ -13,7 +13,7 @@ import numpy as np
 from distributed import wait
 
 import barrow
-from soak.pieces import MB, double, in_order, make_block, nap, new_flag, once, slowly, spin, total
+from soak.pieces import MB, double, make_block, nap, new_flag, once, slowly, spin, total
 
 LONG_SECONDS = 22.0
 _never_done: list[Any] = []
