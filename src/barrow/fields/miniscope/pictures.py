@@ -14,14 +14,18 @@ _DARK = "#1b9e77"
 
 def plot_contours(result: Result, axes: Any = None) -> Any:
     """Draw the outline of each cell, with its number, on the maximum projection."""
+    from matplotlib.patheffects import withStroke
+
     axes = axes or _figure(6, 6)
+    edge = [withStroke(linewidth=1.5, foreground="black")]  # bright cells and dark ones alike
     image = np.asarray(result.max_proj, float)
     axes.imshow(image, cmap="gray", vmin=0, vmax=np.percentile(image, 99.8) or 1)
     for number in range(result.units):
         footprint = np.asarray(result.A[number])
         axes.contour(footprint, levels=[0.3 * footprint.max()], colors=[_LIGHT], linewidths=0.9)
         row, col = np.unravel_index(int(footprint.argmax()), footprint.shape)
-        axes.text(col, row, str(number), color="deepskyblue", fontsize=6, ha="center", va="center")
+        label = axes.text(col, row, number, color="white", fontsize=6, ha="center", va="center")
+        label.set_path_effects(edge)
     axes.set_title(f"{result.units} cells on the maximum projection", fontsize=10)
     axes.set_xlabel("width, pixels")
     axes.set_ylabel("height, pixels")
