@@ -99,10 +99,15 @@ def tidy_up(held_bytes: int, usual_bytes: int) -> int:
     """
     if held_bytes <= usual_bytes or not is_own_process():
         return held_bytes
+    trim()
+    return resident_bytes()
+
+
+def trim() -> None:
+    """Give back what malloc keeps for later; where there is no such call, nothing."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-    return resident_bytes()
 
 
 def data_bytes() -> int:

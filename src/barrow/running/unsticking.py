@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from barrow.running.memory import trim
 from barrow.units import format_bytes, format_seconds
 
 QUIET_SECONDS = 5.0
@@ -126,13 +127,3 @@ def is_stuck(worker: Mapping[str, Any]) -> bool:
     held = metrics.get("memory", 0)
     is_empty = metrics.get("managed_bytes", 0) < SPILLABLE_SHARE * held
     return bool(worker.get("status") == "paused" and not computing and is_empty)
-
-
-def trim() -> None:
-    """Give back what malloc keeps for later; where there is no such call, nothing."""
-    import ctypes
-    import gc
-
-    gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
