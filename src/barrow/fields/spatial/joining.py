@@ -55,8 +55,10 @@ def join_borders(views: Source, tiling: Tiling) -> Unions:
     """Return which labels of views side by side are the same object."""
     unions = Unions()
     dims = [dim for dim, axis in tiling.axes.items() if axis.margin and axis.count > 1]
+    if not dims:
+        return unions
     waiting: dict[tuple[str, tuple[int, ...]], np.ndarray] = {}
-    for numbers in product(*(range(axis.count) for axis in tiling.axes.values())) if dims else ():
+    for numbers in product(*(range(axis.count) for axis in tiling.axes.values())):
         slots = zip(tiling.axes.values(), numbers, strict=True)
         view = views.read(tuple(axis.slot(number) for axis, number in slots))
         for dim in dims:

@@ -130,7 +130,7 @@ class Tiling:
     def cores(self, dim: str, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (in the raster, in the views that own it) for a range of the raster."""
         axis = self.axes[dim]
-        for number in range(axis.at(start), axis.at(stop - 1) + 1) if start < stop else ():
+        for number in range(axis.at(start), axis.at(stop - 1) + 1):
             first, last = axis.core(number)
             low, high = max(start, first), min(stop, last)
             shift = axis.shift(number)
