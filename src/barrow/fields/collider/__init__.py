@@ -7,7 +7,7 @@ only the columns that a processor touches are read. There is no chunk size to ch
 import awkward as ak
 
 from barrow.fields.collider.accumulating import accumulate
-from barrow.fields.collider.api import Run, partial_output, run
+from barrow.fields.collider.api import partial_output, run
 from barrow.fields.collider.events import open_events
 from barrow.fields.collider.runner import (
     BaseSchema,
@@ -18,8 +18,9 @@ from barrow.fields.collider.runner import (
     ProcessorABC,
     Runner,
 )
+from barrow.fields.collider.runs import Run
+from barrow.fields.collider.skips import Skip
 from barrow.fields.collider.synthetic import write_nanoaod
-from barrow.fields.collider.tally import Skip
 
 __all__ = [
     "BaseSchema",

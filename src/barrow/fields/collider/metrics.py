@@ -7,7 +7,8 @@ processed, ``processtime`` is all the time that tasks took, ``bytesread`` are by
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from barrow.fields.collider.tally import Skip, Spent, Tally
+from barrow.fields.collider.skips import Skip
+from barrow.fields.collider.tally import Spent, Tally
 
 SECONDS = ("open", "read", "decompress", "process", "merge", "cpu")
 

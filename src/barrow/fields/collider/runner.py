@@ -7,7 +7,8 @@ from typing import Any
 
 from barrow.errors import InputError
 from barrow.fields.collider.analysis import OnError
-from barrow.fields.collider.api import Run, run
+from barrow.fields.collider.api import run
+from barrow.fields.collider.runs import Run
 
 
 class ProcessorABC(ABC):
