@@ -130,9 +130,15 @@ def _do(
     planned = plan_job(job, options, kept, key)
     tally, ran = _execute(job, planned, options["cluster"])
     output = job.finish(tally.value)
-    events = sum(file.entries for file in job.files)
-    metrics = summarise(tally, events, time.perf_counter() - began, ran.metrics if ran else {})
-    return Run(output, metrics, join_skips(tally.skips), ran)
+    metrics = summarise(
+        tally,
+        job.files,
+        chunksize=job.settings.chunksize,
+        wall_seconds=time.perf_counter() - began,
+        ran=ran.metrics if ran else {},
+    )
+    skipped = join_skips(tally.skips)
+    return Run(output, {"processor": job.name, **metrics}, skipped, ran, job.find_loop)
 
 
 def _execute(job: Job, planned: Planned, cluster: Any) -> tuple[Tally, EngineRun | None]:

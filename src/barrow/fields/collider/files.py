@@ -88,15 +88,10 @@ class EventFile(ABC):
         began, decompressed = time.perf_counter(), self.effort.decompress_seconds
         try:
             found = self._fetch(names, start, stop)
-        except MemoryError:
+        except (MemoryError, FaultError):
             raise
         except Exception as error:
-            # Any library beneath may stumble over broken bytes in its own way.
-            shown = ", ".join(sorted(names)[:3]) + (" …" if len(names) > 3 else "")
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise FaultError(
-                f"{self.path}: {shown} of events {start} to {stop} cannot be read: {reason}"
-            ) from error
+            raise self.fault(names, start, stop, error) from error
         for name, column in found.items():
             self._check(name, column, stop - start)
         effort = self.effort
@@ -104,6 +99,17 @@ class EventFile(ABC):
         effort.read_seconds += spent - (effort.decompress_seconds - decompressed)
         effort.value_bytes += sum(column.values.nbytes for column in found.values())
         return found
+
+    def fault(
+        self, names: Collection[str], start: int, stop: int, error: Exception
+    ) -> "FaultError":
+        """Return what is said about columns that cannot be read."""
+        # Any library beneath may stumble over broken bytes in its own way.
+        shown = ", ".join(sorted(names)[:3]) + (" …" if len(names) > 3 else "")
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        return FaultError(
+            f"{self.path}: {shown} of events {start} to {stop} cannot be read: {reason}"
+        )
 
     def _check(self, name: str, column: Values, length: int) -> None:
         found = len(column.values) if column.offsets is None else len(column.offsets) - 1

@@ -1,17 +1,19 @@
 """A job: a processor, and the files that it is to be applied to."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from barrow.composing import fuse
 from barrow.errors import InputError
-from barrow.fields.collider.analysis import Analysis, OnError
+from barrow.fields.collider.analysis import Analysis, OnError, Span
 from barrow.fields.collider.catalogue import Listed, Unlisted, list_contents
 from barrow.fields.collider.columns import Schema
 from barrow.fields.collider.filesets import list_files
+from barrow.fields.collider.loops import Loop, find_loop
 from barrow.fields.collider.skips import Skip
 from barrow.model.source import Reader, Source
 from barrow.model.step import Step
@@ -84,6 +86,14 @@ class Job:
         """The task, before it is cut into pieces."""
         chosen = self.settings
         return Analysis(self.process, self.files, schema=chosen.schema, on_error=chosen.on_error)
+
+    def find_loop(self) -> Loop | None:
+        """Return where the processor loops over events; None if it does not, or cannot be tried."""
+        analysis = replace(self.analysis, on_error="stop")
+        number = max(range(len(self.files)), key=lambda number: self.files[number].entries)
+        with suppress(Exception):  # it has run; if it fails now, nothing is learnt
+            return find_loop(lambda events: analysis.do([Span(number, 0, events)]))
+        return None
 
     def finish(self, value: Any) -> Any:
         """Return the output, made of the sum."""

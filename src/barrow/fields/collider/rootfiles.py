@@ -1,6 +1,7 @@
 """ROOT files: trees, and RNTuples, which come after them."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +54,22 @@ class _RootFile(EventFile):
     def close(self) -> None:
         self.root.close()
 
+    @abstractmethod
+    def _read_column(self, name: str, start: int, stop: int) -> Any:
+        """Return some events of a column, as an array of NumPy or awkward."""
+
+    def _fetch(self, names: Collection[str], start: int, stop: int) -> dict[str, Values]:
+        found = {}
+        for name in names:
+            try:
+                found[name] = split_array(self._read_column(name, start, stop))
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise self.fault([name], start, stop, error) from error
+        self._count_bytes()
+        return found
+
     def _count_bytes(self) -> None:
         now = self.root.file.source.num_requested_bytes
         self.effort.read_bytes += now - self._seen_bytes
@@ -77,21 +94,15 @@ class TreeFile(_RootFile):
         found = {branch.name: _describe_branch(branch) for branch in self._object.branches}
         return {name: column for name, column in found.items() if column is not None}
 
-    def _fetch(self, names: Collection[str], start: int, stop: int) -> dict[str, Values]:
-        clock = _Clock(self.effort)
-        found = {}
-        for name in names:
-            array = self._object[name].array(
-                entry_start=start,
-                entry_stop=stop,
-                decompression_executor=clock,
-                interpretation_executor=_inline(),
-                array_cache=None,
-                library="ak" if self.columns[name].is_jagged else "np",
-            )
-            found[name] = split_array(array)
-        self._count_bytes()
-        return found
+    def _read_column(self, name: str, start: int, stop: int) -> Any:
+        return self._object[name].array(
+            entry_start=start,
+            entry_stop=stop,
+            decompression_executor=_Clock(self.effort),
+            interpretation_executor=_inline(),
+            array_cache=None,
+            library="ak" if self.columns[name].is_jagged else "np",
+        )
 
 
 class NtupleFile(_RootFile):
@@ -112,13 +123,8 @@ class NtupleFile(_RootFile):
         }
         return {name: column for name, column in found.items() if column is not None}
 
-    def _fetch(self, names: Collection[str], start: int, stop: int) -> dict[str, Values]:
-        found = {
-            name: split_array(self._object[name].array(entry_start=start, entry_stop=stop))
-            for name in names
-        }
-        self._count_bytes()
-        return found
+    def _read_column(self, name: str, start: int, stop: int) -> Any:
+        return self._object[name].array(entry_start=start, entry_stop=stop)
 
 
 def find_tree(file: Any, path: str, tree: str) -> Any:

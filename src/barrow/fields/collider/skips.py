@@ -42,8 +42,10 @@ def join_skips(skips: Iterable[Skip]) -> tuple[Skip, ...]:
     joined: list[Skip] = []
     for skip in skips:
         last = joined[-1] if joined else None
-        if last is not None and replace(last, start=last.stop, stop=skip.stop) == skip:
-            joined[-1] = replace(last, stop=skip.stop)
+        longer = None if last is None else replace(last, stop=skip.stop)
+        is_next = last is not None and last.stop == skip.start
+        if longer is not None and is_next and longer == replace(skip, start=longer.start):
+            joined[-1] = longer
         else:
             joined.append(skip)
     return tuple(joined)
