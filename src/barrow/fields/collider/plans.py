@@ -24,6 +24,8 @@ from barrow.planning.planner import make_plan
 IMPORT_SECONDS = 1.0
 # Pieces that follow one another make one longer call: up to about this length it is known well.
 FAMILIAR_SECONDS = 1.0
+# About so much work is lost at most, and not seen yet, if what is done is kept.
+KEEP_SECONDS = 10.0
 # What coffea takes, where only the number of chunks is given.
 USUAL_CHUNK = 100_000
 UNKNOWN_PACE = Pace(1e-6)
@@ -58,11 +60,13 @@ def plan_job(job: Job, options: Mapping[str, Any], kept: Kept | None, key: str |
         if not analysis.pieces:
             return Planned(analysis, None)
         plan = _make_plan(job, cut, site, options)
-        if cut.chunk:
-            plan = replace(plan, chunks={"piece": cut.chunk})
+        chunk = cut.chunk or plan.chunks["piece"]
+        if kept is not None and not cut.chunk:
+            chunk = min(chunk, max(1, int(KEEP_SECONDS / max(1e-9, _piece_seconds(cut)))))
+        plan = replace(plan, chunks={"piece": chunk})
         if kept is not None:
             if earlier is None:
-                begun = Begun(analysis.pieces, plan.chunks["piece"], analysis.columns)
+                begun = Begun(analysis.pieces, chunk, analysis.columns)
                 kept.begin(key or "", begun, analysis.known)
             analysis = replace(analysis, keep=kept)
             plan = replace(plan, target=_target(job, analysis))
@@ -104,9 +108,8 @@ def _cut(job: Job, site: Site, options: Mapping[str, Any]) -> _Cut:
 
 def _make_plan(job: Job, cut: _Cut, site: Site, options: Mapping[str, Any]) -> Plan:
     analysis, pace = cut.analysis, cut.pace
-    spans = [span for piece in analysis.pieces for span in piece if span not in analysis.known]
     count = len(analysis.pieces)
-    seconds = sum(map(pace.seconds, spans)) / count
+    seconds = _piece_seconds(cut)
     events = max((sum(span.events for span in piece) for piece in analysis.pieces), default=0)
     cores = site.machine.cores
     several = max(4, min(count, int(FAMILIAR_SECONDS / max(1e-9, seconds))))
@@ -127,6 +130,13 @@ def _make_plan(job: Job, cut: _Cut, site: Site, options: Mapping[str, Any]) -> P
         may_be_parallel=options["cluster"] is not False,
     )
     return replace(plan, options=dict(options))
+
+
+def _piece_seconds(cut: _Cut) -> float:
+    """Return what a piece takes on average, without what is already done."""
+    pieces, known = cut.analysis.pieces, cut.analysis.known
+    left = (span for piece in pieces for span in piece if span not in known)
+    return sum(map(cut.pace.seconds, left)) / len(pieces)
 
 
 def _target(job: Job, analysis: Analysis) -> Source:
