@@ -13,7 +13,7 @@ from barrow.fields.collider.analysis import Analysis, OnError, Span
 from barrow.fields.collider.catalogue import Listed, Unlisted, list_contents
 from barrow.fields.collider.columns import Schema
 from barrow.fields.collider.filesets import list_files
-from barrow.fields.collider.loops import Loop, find_loop
+from barrow.fields.collider.loops import EVENTS, Loop, find_loop
 from barrow.fields.collider.skips import Skip
 from barrow.model.source import Reader, Source
 from barrow.model.step import Step
@@ -91,6 +91,8 @@ class Job:
         """Return where the processor loops over events; None if it does not, or cannot be tried."""
         analysis = replace(self.analysis, on_error="stop")
         number = max(range(len(self.files)), key=lambda number: self.files[number].entries)
+        if self.files[number].entries < 2 * EVENTS:
+            return None
         with suppress(Exception):  # it has run; if it fails now, nothing is learnt
             return find_loop(lambda events: analysis.do([Span(number, 0, events)]))
         return None

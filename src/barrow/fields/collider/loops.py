@@ -1,7 +1,6 @@
 """Find loops over events in Python: lines of a processor that run once for each event."""
 
 import linecache
-import site
 import sys
 import sysconfig
 from collections import Counter
@@ -105,16 +104,11 @@ def _count_lines(call: Callable[[int], Any], events: int) -> Counter[tuple[str, 
     return counts
 
 
-_LIBRARIES = tuple(
-    str(path)
-    for path in (
-        sysconfig.get_paths()["stdlib"],
-        *sysconfig.get_paths().values(),
-        *site.getsitepackages(),
-        Path(barrow.__file__).parent,
-        "<frozen",
-        "<__array_function__",
-    )
+_LIBRARIES = (
+    *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
+    str(Path(barrow.__file__).parent),
+    "<frozen",
+    "<__array_function__",
 )
 
 
