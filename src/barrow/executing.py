@@ -23,6 +23,7 @@ from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.site import THREADS
 from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.planning.stored import choose_stored_chunks, divides
@@ -147,7 +148,14 @@ class _Execution:
             self.sink = self._make_sink()
             progress = self._steer(record, finished)
             plan = self.plan
-            work = Work(self.target, plan.grid, self.sink, plan.strides, plan.budget_bytes)
+            work = Work(
+                self.target,
+                plan.grid,
+                self.sink,
+                plan.strides,
+                plan.budget_bytes,
+                int(plan.resources.get(THREADS, 0)),
+            )
             engine = start_engine(plan, work, self.course, cluster, self.folder.root, stack)
             # From here on, what is in the folder is worth being taken up again.
             self._keep(self.folder.plan_path, self.plan.to_json())

@@ -94,7 +94,7 @@ def make_plan(
     """
     is_map = not (isinstance(target.read, Apply) and target.read.step.combine is not None)
     placed = placement.place(site, target)
-    at_most = placement.count_here(placement.asked_by(target))
+    at_most = placement.count_here(placement.asked_by(target), site.machine.cores)
     place: Place = "value"
     if is_map:
         place = "store" if wants_store or is_stored(target, site, memory_bytes) else "memory"

@@ -156,7 +156,7 @@ def _misfits_of_site(like: Plan, target: Source, here: Here) -> list[str]:
         return []
     if not here.may_be_parallel and like.slots > 1:
         return [f"it runs {like.slots} tasks at once, but cluster=False rules that out"]
-    at_most = count_here(asked_by(target))
+    at_most = count_here(asked_by(target), site.machine.cores)
     if at_most is not None and like.slots > at_most:
         return [f"it runs {like.slots} tasks, but {explain_placement(target, site, at_most)}"]
     if like.slots > site.machine.cores:
