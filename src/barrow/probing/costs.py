@@ -166,10 +166,14 @@ class _Timing:
             expected = self._warm_up(sample.blocks[0])
         else:
             expected = self._full_seconds[-1] * sample.items / self.points[-1][0]
-            if len(self.points) > 1 and self.predicted < SHORT_WORK_SECONDS:
+            # Of short work a second size is worth knowing only if it is a small part of it.
+            is_small_part = len(self.points) == 1 and 4 * expected < self.predicted
+            if self.predicted < SHORT_WORK_SECONDS and not is_small_part:
                 return False
         # Alone and side by side; of the first size at least once.
         trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
+        if expected * self._total_items / sample.items < SHORT_WORK_SECONDS / 4:
+            trials = min(1, trials)
         if trials < 1 and self.points:
             return False
         if trials > 1 and self.points:
