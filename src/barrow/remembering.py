@@ -22,10 +22,10 @@ from barrow.model.site import THREADS, Machine, Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.places import history_file
+from barrow.planning.choosing import cuttable_dims
 from barrow.planning.chunks import count_chunks
 from barrow.planning.layout import slowdown_of
 from barrow.planning.placement import asked_by
-from barrow.planning.planner import cuttable_dims
 from barrow.planning.refining import Measured, refine
 from barrow.probing.costs import LONG_WORK_SECONDS, SHORT_WORK_SECONDS
 from barrow.probing.history import FORMAT, Entry, History
