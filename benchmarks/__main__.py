@@ -44,6 +44,7 @@ BENCHMARKS = (
     Benchmark("spatial", ("--quick",), "spatialdata", "--spatialdata"),
     Benchmark("collider", ("--quick",), "coffea", "COFFEA_PYTHON"),
     Benchmark("miniscope", ("--quick",), "minisim", "MINISIM_PYTHON"),
+    Benchmark("newcomer"),
 )
 
 

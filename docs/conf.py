@@ -19,8 +19,8 @@ exclude_patterns = ["notebooks/**"]
 
 # Links to headings of a page: [Halo](use-a-halo.md#how-wide).
 myst_heading_anchors = 3
-# Two dashes on a command line must stay two.
-smartquotes = False
+# Dashes as in a book, quotes as they were written: names are pasted.
+smartquotes_action = "D"
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -35,7 +35,6 @@ html_css_files = ["own.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-# Strings of JavaScript that nobody needs: the pages are in English.
 language = "en"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
