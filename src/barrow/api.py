@@ -302,15 +302,15 @@ def reduce(
     Answers are combined in an order that depends on the chunks alone, so the
     total does not change with the number of workers or their speed.
 
+    The other arguments are those of :func:`barrow.map`. With ``on_error="skip"``
+    chunks on which the function fails are left out of the total.
+
     Parameters
     ----------
     func
         Takes one array for each source and returns anything that can be combined.
     combine
         Takes two answers, of neighbouring chunks in order, and returns one.
-
-    The other arguments are those of :func:`barrow.map`. With ``on_error="skip"``
-    chunks on which the function fails are left out of the total.
 
     Examples
     --------

@@ -21,7 +21,13 @@ from barrow.sites.nearness import is_on_this_machine
 from barrow.sites.security import Credentials
 from barrow.sites.staffing import Rest
 from barrow.sites.waiting import WaitingLine, describe_wait, describe_waiting
-from barrow.sites.workers import WorkerExit, WorkerInfo, describe_workers, parse_worker
+from barrow.sites.workers import (
+    WorkerExit,
+    WorkerInfo,
+    describe_workers,
+    format_html,
+    parse_worker,
+)
 
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 0.5
@@ -316,6 +322,9 @@ class Cluster:
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(repr(self))}</pre>"
+        if self._is_open:
+            with suppress(ClusterError):  # the line above says that it is not reachable
+                text += format_html(self.workers)
         link = self.dashboard_link if self._is_open else None
         if link is None:
             return text
