@@ -23,6 +23,8 @@ COMMANDS = (
     "compare",
     "diagnose",
     "doctor",
+    "scaling",
+    "what-if",
     "cluster",
     "ephys",
     "miniscope",
@@ -42,7 +44,7 @@ class LazyGroup(click.Group):
         """Return a command, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = import_module(f"barrow.cli.{cmd_name}").command
+        found: click.Command = import_module(f"barrow.cli.{cmd_name.replace('-', '_')}").command
         return found
 
     def invoke(self, ctx: click.Context) -> Any:
