@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-TEMPLATE_FRAMES = 96
+TEMPLATE_FRAMES = 288
 """So many frames, evenly spread, make the template."""
-
-_ROUNDS = 4
-_NEWTON = 5
-
-
 SIGMA = 1.5
 """Pixels; finer detail than this is noise."""
-COARSE = 4.0
+COARSE = 6.0
 """Pixels; what is wider than this is light, not structure. The optics hold still while the
 tissue moves: what they leave in a frame would draw every shift towards none."""
+
+_SAMPLE_BYTES = 2**27
+_FEWEST = 96
+# A template of few frames puts more of them in place, which make a better one.
+_ROUNDS = (16, 48, _FEWEST, TEMPLATE_FRAMES)
+_NEWTON = 5
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,30 @@ def sample_numbers(frames: int, count: int = TEMPLATE_FRAMES) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, frames - 1, min(frames, count))).astype(int))
 
 
+def sample_size(frame_bytes: int) -> int:
+    """Return how many frames make the template: fewer if they are large, as all are held at once.
+
+    Examples
+    --------
+    >>> sample_size(600 * 600), sample_size(1000 * 1000)
+    (288, 134)
+    """
+    return min(TEMPLATE_FRAMES, max(_FEWEST, _SAMPLE_BYTES // frame_bytes))
+
+
 def make_template(sample: np.ndarray, max_sh: int = 20) -> Template:
     """Return the template of a sample of frames: their mean, each moved into place."""
-    frames = np.stack([flatten(frame) for frame in sample])
-    image = frames[len(frames) // 2]
-    for _ in range(_ROUNDS):
-        shifts = _register(frames, Template.of(image, max_sh))
+    image = flatten(sample[len(sample) // 2])
+    for count in _ROUNDS:
+        chosen = sample[sample_numbers(len(sample), count)]
+        shifts = estimate_motion(chosen, Template.of(image, max_sh))
         # The template stays where the tissue is most of the time.
         shifts -= np.median(shifts, axis=0)
-        image = np.mean([_shift(f, s, 1) for f, s in zip(frames, shifts, strict=True)], axis=0)
-    return Template.of(image.astype(np.float32), max_sh)
+        total = np.zeros(image.shape)
+        for frame, shift in zip(chosen, shifts, strict=True):
+            total += _shift(flatten(frame), shift, 1)
+        image = np.asarray(total / len(chosen), np.float32)
+    return Template.of(image, max_sh)
 
 
 def estimate_motion(movie: np.ndarray, template: Template) -> np.ndarray:
@@ -97,15 +112,15 @@ def estimate_motion(movie: np.ndarray, template: Template) -> np.ndarray:
 
 
 def flatten(frame: np.ndarray) -> np.ndarray:
-    """Return a frame relative to the light around each pixel."""
+    """Return a frame without the light around each pixel.
+
+    It is not divided by that light: dark places would then be loud with noise.
+    """
     import cv2
 
     cv2.setNumThreads(1)
     values = frame.astype(np.float32)
-    around = cv2.GaussianBlur(values, (0, 0), COARSE, borderType=cv2.BORDER_REFLECT)
-    # A dark frame has no light to compare with.
-    floor = max(1e-6, 0.02 * float(around.max()))
-    return np.asarray(values / np.maximum(around, floor) - 1, np.float32)
+    return np.asarray(values - cv2.GaussianBlur(values, (0, 0), COARSE), np.float32)
 
 
 def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
