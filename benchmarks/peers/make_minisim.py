@@ -2,7 +2,8 @@
 
     python make_minisim.py FOLDER VARIANT [SECONDS [SIDE]]
 
-VARIANT is one of MOVIES; SIDE is in pixels, and with it goes the number of cells. The folder then holds msCam1.avi, msCam2.avi, ... and truth.npz.
+VARIANT is one of MOVIES; SIDE is in pixels, and the number of cells goes with it. The folder
+then holds msCam1.avi, msCam2.avi, ... and truth.npz.
 """
 
 import sys
