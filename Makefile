@@ -27,6 +27,7 @@ soak: $(STAMP)
 	@$(BIN)/python soak/slurm.py
 	@$(BIN)/python -m soak.illnesses --repeats 3
 	@$(BIN)/python soak/ephys.py
+	@$(BIN)/python -m soak.miniscope
 
 bench: $(STAMP)
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
