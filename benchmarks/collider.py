@@ -115,7 +115,7 @@ def measure_kind(kind: str, path: Path, share: int, repeats: int, coffea: str | 
         print(f"{name:28} {wall:8.2f} {cpu:8.2f} {cpu / plain:9.2f} {len(runs):5}", flush=True)
     verdict = compare(found)
     print(f"{kind}: {verdict}", flush=True)
-    return {"verdict": verdict, "rows": found}
+    return {"rows": found, **verdict}
 
 
 def compare(found: dict[str, list[dict]]) -> dict:
