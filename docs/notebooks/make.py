@@ -75,9 +75,12 @@ def _adapt(code: str) -> str:
 def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Run a notebook from top to bottom in an empty folder; an error in a cell is raised."""
     with tempfile.TemporaryDirectory(prefix="barrow-notebook-") as folder:
-        resources = {"metadata": {"path": folder}}
         NotebookClient(
-            notebook, timeout=TIMEOUT_SECONDS, kernel_name="python3", resources=resources
+            notebook,
+            kernel_name="python3",
+            timeout=TIMEOUT_SECONDS,
+            startup_timeout=TIMEOUT_SECONDS,
+            resources={"metadata": {"path": folder}},
         ).execute()
     for cell in notebook.cells:
         # When it was done changes with every time, and says nothing.
