@@ -28,6 +28,7 @@ soak: $(STAMP)
 	@$(BIN)/python soak/slurm.py
 	@$(BIN)/python -m soak.illnesses --repeats 3
 	@$(BIN)/python soak/ephys.py
+	@$(BIN)/python -m soak.miniscope
 
 bench: $(STAMP)
 	@$(BIN)/python -m benchmarks

@@ -13,7 +13,7 @@ from barrow.model.reading import block_at, count_block_bytes, count_items
 from barrow.model.site import THREADS, Site
 from barrow.model.source import Source
 from barrow.model.step import Step
-from barrow.planning.choosing import cuttable_dims, list_rungs
+from barrow.planning.candidates import cuttable_dims, list_rungs
 from barrow.planning.layout import MEMORY_SHARE
 from barrow.planning.placement import asked_by, count_here, place
 from barrow.planning.planner import make_plan

@@ -22,9 +22,12 @@ def explain(folder: str | PathLike[str]) -> Content:
 def explain_record(record: Record) -> Content:
     """Return what a report says of a record."""
     from barrow.diagnosing.diagnose import diagnose as find
+    from barrow.forecasting.what_if import foresee_curve
     from barrow.reporting.writing import read_content
 
-    return read_content(record, find(record))
+    # What is not over yet says little about what it would take with others.
+    outlook = foresee_curve(record) if "ended" in record.facts else None
+    return read_content(record, find(record), outlook)
 
 
 def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = None) -> Path:

@@ -22,7 +22,7 @@ from barrow.model.site import THREADS, Machine, Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.places import history_file
-from barrow.planning.choosing import cuttable_dims
+from barrow.planning.candidates import cuttable_dims
 from barrow.planning.chunks import count_chunks
 from barrow.planning.layout import slowdown_of
 from barrow.planning.placement import asked_by

@@ -28,6 +28,11 @@ EXAMPLES = {
     "compare": ("barrow compare one.zarr two.zarr --html differences.html",),
     "diagnose": ("barrow diagnose out.zarr", "barrow diagnose run-7 --json"),
     "doctor": ("barrow doctor",),
+    "scaling": ("barrow scaling --workers 1,2,4,8 --save scaling.html analysis.py data.zarr",),
+    "what-if": (
+        "barrow what-if run-7 --workers 1,10,100 --memory 4GB",
+        "barrow what-if out.zarr --disk 2 --times 100",
+    ),
     "cluster": ("barrow cluster", "barrow cluster start --workers 4", "barrow cluster stop"),
     "cluster start": (
         "barrow cluster start --workers 4 --memory 4GB",

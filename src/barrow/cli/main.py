@@ -24,6 +24,8 @@ COMMANDS = (
     "compare",
     "diagnose",
     "doctor",
+    "scaling",
+    "what-if",
     "cluster",
     "ephys",
     "miniscope",
@@ -44,7 +46,8 @@ class LazyGroup(click.Group):
         """Return a command, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = import_module(f"barrow.cli.{cmd_name}").command
+        name = cmd_name.replace("-", "_")
+        found: click.Command = import_module(f"barrow.cli.{name}").command
         add_examples(found, cmd_name)
         return found
 

@@ -11,7 +11,7 @@ from barrow.model.plan import Place, Plan, describe_source
 from barrow.model.site import Site
 from barrow.model.source import Source
 from barrow.planning import placement
-from barrow.planning.choosing import Candidate, Choice, cuttable_dims
+from barrow.planning.candidates import Candidate, Choice, cuttable_dims
 from barrow.planning.layout import MEMORY_SHARE, Layout, list_layouts
 from barrow.planning.reasons import list_reasons
 from barrow.planning.stored import choose_stored_chunks

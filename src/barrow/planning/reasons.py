@@ -4,7 +4,7 @@ from barrow.model.applied import Apply
 from barrow.model.cost import Cost
 from barrow.model.plan import Place
 from barrow.model.source import Source
-from barrow.planning.choosing import Candidate
+from barrow.planning.candidates import Candidate
 from barrow.units import format_bytes, format_count, format_seconds
 
 _WAYS = {

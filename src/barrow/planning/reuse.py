@@ -14,7 +14,7 @@ from barrow.model.grid import Grid
 from barrow.model.plan import Place, Plan
 from barrow.model.site import Site
 from barrow.model.source import Source
-from barrow.planning.choosing import cuttable_dims
+from barrow.planning.candidates import cuttable_dims
 from barrow.planning.crew import list_shares
 from barrow.planning.layout import make_layout, task_budget
 from barrow.planning.placement import asked_by, count_here, explain_placement, place

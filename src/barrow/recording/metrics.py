@@ -91,7 +91,7 @@ def measure_steps(record: "Record") -> "pandas.DataFrame":
         median_seconds=("compute_seconds", "median"),
         longest_seconds=("compute_seconds", "max"),
     )
-    cpu = _cpu_by_step(record.facts)
+    cpu = cpu_by_step(record.facts)
     steps["wall_seconds"] = steps["last"] - steps["first"]
     steps["cpu_seconds"] = pandas.Series(
         [cpu.get(str(name), np.nan) for name in steps.index], index=steps.index, dtype=float
@@ -173,7 +173,7 @@ def _measure_use(record: "Record", began: float) -> dict[str, Any]:
     return {n: float(sums[n]) if n == "cpu_seconds" else int(sums[n]) for n in names}
 
 
-def _cpu_by_step(facts: Mapping[str, Any]) -> dict[str, float]:
+def cpu_by_step(facts: Mapping[str, Any]) -> dict[str, float]:
     """Return the CPU seconds of each step, as Dask's workers have measured them."""
     found: dict[str, float] = {}
     for name, activity in facts.items():
