@@ -35,7 +35,7 @@ MEDIAN_ERROR, WORST_ERROR, LONGEST_SECONDS = 0.10, 0.25, 30.0
 
 
 def compute(x: np.ndarray) -> np.ndarray:
-    for _ in range(12):
+    for _ in range(40):
         x = np.sin(x)
     return x
 
@@ -63,18 +63,25 @@ def count_bright(block: np.ndarray) -> int:
     return int((block > 100).sum())
 
 
+def in_rows(plan: barrow.Plan) -> barrow.Plan:
+    """Return a plan with a chunk for each step along the first dimension."""
+    first, *others = plan.lengths
+    return plan.with_chunks(**{first: 1}, **{dim: plan.lengths[dim] for dim in others})
+
+
 def list_work(place: Path, scale: float) -> dict[str, Any]:
     """Return the kinds of work by their names: functions, and plans of barrow's own."""
     many = max(4, round(24 * scale))
     rng = np.random.default_rng(0)
     array = np.random.default_rng(1).random((2 * many, 600_000), "f4")
+    shape = (6 * many, 2000, 4000)
     image = zarr.create_array(
-        store=place / "image.zarr", shape=(4 * many, 2000, 1000), chunks=(1, 2000, 1000), dtype="u1"
+        store=place / "image.zarr", shape=shape, chunks=(1, *shape[1:]), dtype="u1"
     )
-    for plane in range(4 * many):
-        image[plane] = rng.integers(80, 120, (2000, 1000), "u1")
+    for plane in range(shape[0]):
+        image[plane] = rng.integers(80, 120, shape[1:], "u1")
     uneven = (scale * rng.lognormal(-1.6, 0.9, 50)).tolist()
-    tasks = round(6000 * scale)
+    tasks = round(8000 * scale)
 
     def gil_free(client: Any) -> None:
         client.gather(client.map(squeeze, range(many * 4), pure=False))
@@ -86,15 +93,13 @@ def list_work(place: Path, scale: float) -> dict[str, Any]:
         client.gather(client.map(spin, uneven, pure=False))
 
     def reduction() -> None:
-        x = dask.array.random.default_rng(0).random((many * 4, 2_000_000), chunks=(1, 2_000_000))
+        x = dask.array.random.default_rng(0).random((many * 8, 2_000_000), chunks=(1, 2_000_000))
         dask.compute(dask.array.sqrt(x).std(), x.max())
 
     return {
-        "compute-bound NumPy": barrow.plan(compute, array, name="compute").with_chunks(dim_0=1),
+        "compute-bound NumPy": in_rows(barrow.plan(compute, array, name="compute")),
         "without the interpreter's lock": gil_free,
-        "reading Zarr": barrow.plan(
-            count_bright, image, combine=int.__add__, name="read"
-        ).with_chunks(dim_0=1),
+        "reading Zarr": in_rows(barrow.plan(count_bright, image, combine=int.__add__, name="read")),
         "many tiny tasks": tiny,
         "uneven tasks": unlike,
         "a reduction": reduction,
