@@ -81,11 +81,10 @@ def observe(work: Work, client: Any, folder: Path) -> Result:
 def list_told(record: Any) -> list[barrow.Finding]:
     """Return what the doctor said while a program ran."""
     events = record.columns("event")
+    told = zip(events["kind"], events["message"], events["details"], strict=True)
     return [
         barrow.Finding(claim=message, **json.loads(details))
-        for kind, message, details in zip(
-            events["kind"], events["message"], events["details"], strict=True
-        )
+        for kind, message, details in told
         if kind == "finding"
     ]
 

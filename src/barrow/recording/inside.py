@@ -7,9 +7,10 @@ what the worker has loaded anyway.
 import ctypes
 import sys
 import sysconfig
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any
@@ -18,6 +19,8 @@ RARE_SECONDS = 5.0
 """Between two looks that take a millisecond or more."""
 LOOKS = 2
 TICK_SECONDS = 0.05
+LATE_SECONDS, MOST_TURNS = 0.5, 8
+SURE_SECONDS = 1.0
 MOST_HOT = 5
 _MALLINFO = [
     (name, ctypes.c_size_t)
@@ -43,14 +46,18 @@ class Inside:
         self._rare: dict[str, Any] = {}
         self._looked = 0.0
         self._ticked: float | None = None
-        self._late, self._late_at = 0.0, 0.0
+        self._turns: list[tuple[float, float]] = []
+        self._begun: dict[int, tuple[str, float, float]] = {}
 
     def tick(self) -> None:
         """Note how late the loop is with this call, one of many in equal distances."""
         now = time.monotonic()
-        if self._ticked is not None and (late := now - self._ticked - TICK_SECONDS) > self._late:
-            self._late, self._late_at = late, time.time()
+        late = 0.0 if self._ticked is None else now - self._ticked - TICK_SECONDS
         self._ticked = now
+        if late > LATE_SECONDS:
+            # Several: the longest of all may be the fault of the machine, the next of a task.
+            turns = sorted([*self._turns, (late, time.time())], reverse=True)
+            self._turns = turns[:MOST_TURNS]
 
     def look(self, threads: Iterable[int]) -> dict[str, Any]:
         """Return what is known of this process; ``threads`` are those that compute."""
@@ -64,10 +71,33 @@ class Inside:
             "gil_looks": self._looks,
             "gil_waited": self._waited,
             "hot": dict(self._hot.most_common(MOST_HOT)),
-            "late": self._late,
-            "late_at": self._late_at,
+            "turns": self._turns,
             **self._rare,
         }
+
+    def weigh(self, running: Mapping[int, str]) -> dict[str, float]:
+        """Return the share of a core that each task wants, since it was seen first.
+
+        What it wants is what it uses and what it waits for because others have the cores.
+
+        Parameters
+        ----------
+        running
+            The name of the task in each thread that computes.
+        """
+        natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
+        now, begun, found = time.monotonic(), {}, {}
+        for thread, name in running.items():
+            spent = _read_wanted(natives.get(thread))
+            if spent is None:
+                continue
+            known = self._begun.get(thread)
+            begun[thread] = known if known and known[0] == name else (name, now, spent)
+            _, since, before = begun[thread]
+            if now - since > SURE_SECONDS:
+                found[name] = (spent - before) / (now - since)
+        self._begun = begun
+        return found
 
     def _wait_for_interpreter(self) -> None:
         """Let the interpreter go and take it again: that takes long while others hold it."""
@@ -104,6 +134,16 @@ def name_function(frame: FrameType | None) -> str:
             return frame.f_code.co_qualname.replace("<locals>.", "")
         frame = frame.f_back
     return ""
+
+
+def _read_wanted(native: int | None) -> float | None:
+    """Return the seconds that a thread has run or waited for a core; None if nobody knows."""
+    try:
+        with open(f"/proc/self/task/{native}/schedstat") as file:
+            run, waited, _ = file.read().split()
+    except (OSError, ValueError):
+        return None
+    return (int(run) + int(waited)) / 1e9
 
 
 def _count_library_threads() -> dict[str, int]:

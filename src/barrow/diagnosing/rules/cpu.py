@@ -100,24 +100,24 @@ def library_threads(facts: Facts) -> Iterator[Finding]:
 def blocked_loop(facts: Facts) -> Iterator[Finding]:
     """CPU03: a worker could not answer for seconds, because a task kept the interpreter's lock."""
     for process, seen in facts.inside.items():
-        tick, until = float(seen.get("late", 0.0)), float(seen.get("late_at", 0.0))
         tasks = facts.ran[facts.ran["worker"] == process]
-        if tick < NOTED_TICK or tasks.empty:
-            continue
-        # Any loop is slow while others have the cores, and the first task imports what it needs:
-        # there must be another that ran all that time.
-        later = tasks.drop(index=tasks["began"].idxmin())
-        slack = (1 - EXPLAINING_SHARE) * tick
-        guilty = later[(later["began"] < until - tick + slack) & (later["ended"] > until - slack)]
-        if guilty.empty:
-            continue
-        step = str(guilty.loc[guilty["compute_seconds"].idxmax(), "step"])
-        yield Finding(
-            "CPU03",
-            "warning" if tick > BAD_TICK else "note",
-            f"{facts.label(process).capitalize()} could not answer for {format_seconds(tick)}: "
-            f"'{step}' keeps the interpreter's lock.",
-            (f"longest turn of its loop: {format_seconds(tick)}; usual: 20 ms",),
-            "Let compiled code release the lock (nogil), or call it in a process of its own.",
-        )
-        return
+        for tick, until in seen.get("turns", ()):
+            if tick < NOTED_TICK or tasks.empty:
+                break
+            # Any loop is slow while others have the cores, and the first task imports what it
+            # needs: there must be another that ran all that time.
+            later = tasks.drop(index=tasks["began"].idxmin())
+            slack = (1 - EXPLAINING_SHARE) * tick
+            is_there = (later["began"] < until - tick + slack) & (later["ended"] > until - slack)
+            if not is_there.any():
+                continue
+            step = str(later.loc[later["compute_seconds"].where(is_there).idxmax(), "step"])
+            yield Finding(
+                "CPU03",
+                "warning" if tick > BAD_TICK else "note",
+                f"{facts.label(process).capitalize()} could not answer for "
+                f"{format_seconds(tick)}: '{step}' keeps the interpreter's lock.",
+                (f"a turn of its loop took {format_seconds(tick)}; usual: 20 ms",),
+                "Let compiled code release the lock (nogil), or call it in a process of its own.",
+            )
+            return
