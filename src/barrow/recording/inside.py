@@ -1,12 +1,11 @@
 """What only a worker itself can see: who waits for the interpreter, what its tasks are doing.
 
-This module is sent by value to workers that run elsewhere: it uses the standard library, and
-what the worker has loaded anyway.
+This module is sent by value to workers that run elsewhere: it uses the standard library, what the
+worker has loaded anyway, and of barrow only modules that travel with it.
 """
 
 import ctypes
 import sys
-import sysconfig
 import threading
 import time
 from collections import Counter
@@ -14,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+from barrow.model.pace import Pace, is_own, read_wanted
 
 RARE_SECONDS = 5.0
 """Between two looks that take a millisecond or more."""
@@ -27,7 +28,6 @@ _MALLINFO = [
     for names in ("arena ordblks smblks hblks hblkhd", "usmblks fsmblks uordblks fordblks top")
     for name in names.split()
 ]
-_LIBRARIES = (sysconfig.get_paths()["stdlib"], "site-packages", "<frozen")
 
 
 class Inside:
@@ -43,6 +43,7 @@ class Inside:
         self._looks = 0
         self._waited = 0.0
         self._hot: Counter[str] = Counter()
+        self._pace = Pace()
         self._rare: dict[str, Any] = {}
         self._looked = 0.0
         self._ticked: float | None = None
@@ -61,7 +62,9 @@ class Inside:
 
     def look(self, threads: Iterable[int]) -> dict[str, Any]:
         """Return what is known of this process; ``threads`` are those that compute."""
-        self._see_frames(frozenset(threads))
+        computing = frozenset(threads)
+        self._pace.look(computing)
+        self._see_frames(computing)
         self._wait_for_interpreter()
         now = time.monotonic()
         if now - self._looked > RARE_SECONDS:
@@ -72,6 +75,7 @@ class Inside:
             "gil_waited": self._waited,
             "hot": dict(self._hot.most_common(MOST_HOT)),
             "turns": self._turns,
+            "pace": self._pace.seen,
             **self._rare,
         }
 
@@ -88,7 +92,7 @@ class Inside:
         natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
         now, begun, found = time.monotonic(), {}, {}
         for thread, name in running.items():
-            spent = _read_wanted(natives.get(thread))
+            spent = read_wanted(natives.get(thread))
             if spent is None:
                 continue
             known = self._begun.get(thread)
@@ -129,21 +133,10 @@ def name_function(frame: FrameType | None) -> str:
     'fit'
     """
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not any(library in name for library in _LIBRARIES):
+        if is_own(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
         frame = frame.f_back
     return ""
-
-
-def _read_wanted(native: int | None) -> float | None:
-    """Return the seconds that a thread has run or waited for a core; None if nobody knows."""
-    try:
-        with open(f"/proc/self/task/{native}/schedstat") as file:
-            run, waited, _ = file.read().split()
-    except (OSError, ValueError):
-        return None
-    return (int(run) + int(waited)) / 1e9
 
 
 def _count_library_threads() -> dict[str, int]:

@@ -15,6 +15,7 @@ from barrow.model.grid import Grid
 from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
 from barrow.running.backlog import Batch
+from barrow.running.beside import BESIDE
 from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
 from barrow.running.ledger import checksum
@@ -100,6 +101,8 @@ class TaskReport:
     """Units of the batch that were not done: the first of them failed."""
     trouble: Trouble | None = None
     """Why the first of them could not be stored, if that was it."""
+    pace: Mapping[str, Any] = field(default_factory=dict)
+    """How the process gets on, see :class:`~barrow.model.pace.Pace`; all since the run began."""
 
     @property
     def n_cells(self) -> int:
@@ -126,7 +129,7 @@ def perform(
     trouble = None
     # One fence for all: they run one after the other, and moving it takes longer than a tiny chunk.
     budget = batch.budget_bytes or work.budget_bytes
-    with PeakGauge(work.base_bytes) as gauge, FENCE.around(budget):
+    with BESIDE.looking(work), PeakGauge(work.base_bytes) as gauge, FENCE.around(budget):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))
@@ -159,6 +162,7 @@ def perform(
         parts=fold.parts() if fold is not None else [],
         left=batch.units[done:],
         trouble=trouble,
+        pace=BESIDE.seen,
     )
 
 

@@ -1,5 +1,6 @@
 """What keeps the processor from the work: the interpreter's lock, too many threads, a busy loop."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from barrow.diagnosing.facts import Facts
@@ -16,6 +17,10 @@ OUTSIDE_SHARE = 0.25
 TOO_MANY = 1.2
 NOTED_TICK, BAD_TICK = 1.0, 5.0
 EXPLAINING_SHARE = 0.8
+LOOP_LOOKS, LOOP_SHARE = 10, 0.5
+GAIN = 0.9
+"""Of the time of a loop that is saved at least when it is compiled: most become 10 to 100 times
+as fast."""
 
 
 def interpreter_lock(facts: Facts) -> Iterator[Finding]:
@@ -121,3 +126,32 @@ def blocked_loop(facts: Facts) -> Iterator[Finding]:
                 "Let compiled code release the lock (nogil), or call it in a process of its own.",
             )
             return
+
+
+def python_loop(facts: Facts) -> Iterator[Finding]:
+    """CPU04: the time goes into a loop that the interpreter runs step by step."""
+    looks, loops = 0, Counter[str]()
+    for seen in facts.inside.values():
+        pace = seen.get("pace", {"looks": 0, "loops": {}})
+        looks += pace["looks"]
+        loops.update(pace["loops"])
+    name, n = next(iter(loops.most_common(1)), ("", 0))
+    if looks < LOOP_LOOKS or n < LOOP_SHARE * looks or facts.steps.empty:
+        return
+    # Where threads wait for one another, that is the graver name.
+    if next(interpreter_lock(facts), None) is not None:
+        return
+    step, spent = str(facts.steps.index[0]), float(facts.ran["compute_seconds"].sum())
+    yield Finding(
+        "CPU04",
+        "note",
+        f"'{step}' spends its time in a loop in Python, in {name}().",
+        (
+            f"{n} of {looks} looks at computing threads found them in that loop, in steps of less "
+            "than a millisecond",
+            f"all tasks together took {format_seconds(spent)}",
+        ),
+        f"Put the loop of {name}() into a function that takes arrays and numbers, with "
+        "@numba.njit(nogil=True) above it, and call that; or compute on whole arrays at once.",
+        saves_seconds=GAIN * n / looks * spent / facts.slots,
+    )

@@ -223,9 +223,7 @@ def long_task(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _measure_wanted(
-    facts: Facts, process: str, details: Mapping[str, Any], until: float
-) -> float:
+def _measure_wanted(facts: Facts, process: str, details: Mapping[str, Any], until: float) -> float:
     """Return the share of a core that a task used or waited for; NaN if nobody knows.
 
     What it used alone does not tell: where others have the cores, one that computes gets little.
