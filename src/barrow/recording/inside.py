@@ -46,14 +46,15 @@ class Inside:
         self._pace = Pace()
         self._rare: dict[str, Any] = {}
         self._looked = 0.0
-        self._ticked: float | None = None
+        # From the beginning: a task may block the loop before its first turn.
+        self._ticked = time.monotonic()
         self._turns: list[tuple[float, float]] = []
         self._begun: dict[int, tuple[str, float, float]] = {}
 
     def tick(self) -> None:
         """Note how late the loop is with this call, one of many in equal distances."""
         now = time.monotonic()
-        late = 0.0 if self._ticked is None else now - self._ticked - TICK_SECONDS
+        late = now - self._ticked - TICK_SECONDS
         self._ticked = now
         if late > LATE_SECONDS:
             # Several: the longest of all may be the fault of the machine, the next of a task.
