@@ -20,6 +20,8 @@ from statistics import median
 from types import CodeType, FrameType
 from typing import Any
 
+LOOK_SECONDS, ENOUGH_LOOKS = 0.2, 50
+"""Between two looks at first; a look at Python takes 3 ms, so they become rarer."""
 AT_WORK = 0.7
 """Of a core that a thread wants from one look to the next if it does not wait for something."""
 HOLD_SECONDS = 0.002
@@ -53,6 +55,7 @@ class Pace:
         self._loops: Counter[str] = Counter()
         self._before: dict[int, tuple[float, float]] = {}
         self._known: KnownLoops = {}
+        self._due = 0.0
 
     @property
     def seen(self) -> dict[str, Any]:
@@ -60,9 +63,12 @@ class Pace:
         return {"looks": self._looks, "loops": dict(self._loops.most_common(MOST_LOOPS))}
 
     def look(self, threads: Iterable[int]) -> None:
-        """Look once at threads that compute."""
-        natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
+        """Look once at threads that compute, if it is time to."""
         now, before = time.monotonic(), self._before
+        if now < self._due:
+            return
+        self._due = now + LOOK_SECONDS * (1 + self._looks / ENOUGH_LOOKS)
+        natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
         there = {thread: native for thread in threads if (native := natives.get(thread))}
         known = {thread: wanted for thread in there if (wanted := read_wanted(there[thread]))}
         self._before = {thread: (now, wanted) for thread, wanted in known.items()}

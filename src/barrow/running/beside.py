@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from barrow.model.pace import Pace
-
-LOOK_SECONDS = 0.25
+from barrow.model.pace import LOOK_SECONDS, Pace
 
 
 class Beside:

@@ -11,7 +11,8 @@ from barrow.units import format_count, format_seconds
 AT_ONCE = 1.3
 WAIT_SECONDS = 0.0015
 """To get the interpreter's lock back, on average; Python lets go of it every 5 ms."""
-ONE_CORE = 1.3
+LEAST_CORES, ONE_CORE = 0.3, 1.3
+"""That threads use together if one of them has the lock; less, and they wait for something else."""
 FEWEST_LOOKS = 6
 OUTSIDE_SHARE = 0.25
 TOO_MANY = 1.2
@@ -38,7 +39,8 @@ def interpreter_lock(facts: Facts) -> Iterator[Finding]:
         wait = float(seen["gil_waited"]) / looks
         cpu = sum(facts.used_cpu(process, a, b) for a, b in busy[:200])
         used = cpu / max(1e-9, total_length(busy[:200]))
-        if at_once < AT_ONCE or wait < WAIT_SECONDS or not used < ONE_CORE or facts.cores < 2:
+        is_one = LEAST_CORES < used < ONE_CORE
+        if at_once < AT_ONCE or wait < WAIT_SECONDS or not is_one or facts.cores < 2:
             continue
         step = str(tasks.groupby("step")["compute_seconds"].sum().idxmax())
         hot = next(iter(seen.get("hot", {})), "")
