@@ -32,13 +32,9 @@ FEWEST_STEPS, MOST_STEPS = 3, 10
 MOST_LOOPS = 5
 KnownLoops = dict[CodeType, tuple[tuple[int, int], ...]]
 """Where the loops of a function begin and end."""
-LIBRARIES = (
-    sysconfig.get_paths()["stdlib"],
-    "site-packages",
-    "<frozen",
-    os.path.dirname(os.path.dirname(__file__)),
-)
-"""Where code lies that is not the user's own; the last is this package."""
+PACKAGE = os.path.dirname(os.path.dirname(__file__))
+LIBRARIES = (sysconfig.get_paths()["stdlib"], "site-packages", "<frozen", PACKAGE)
+"""Where code lies that is not the user's own."""
 
 
 class Pace:
@@ -112,7 +108,8 @@ def find_loop(frame: FrameType | None, known: KnownLoops) -> str:
     >>> count()
     'count'
     """
-    while frame is not None:
+    # What calls this package is not what it computes.
+    while frame is not None and PACKAGE not in frame.f_code.co_filename:
         if is_own(frame) and frame.f_code not in known:
             known[frame.f_code] = _list_loops(frame.f_code)
         loops = known.get(frame.f_code, ())

@@ -20,8 +20,7 @@ NOTED_TICK, BAD_TICK = 1.0, 5.0
 EXPLAINING_SHARE = 0.8
 LOOP_LOOKS, LOOP_SHARE = 10, 0.5
 GAIN = 0.9
-"""Of the time of a loop that is saved at least when it is compiled: most become 10 to 100 times
-as fast."""
+"""Of the time of a loop that is saved when it is compiled: most become 10 to 100 times as fast."""
 
 
 def interpreter_lock(facts: Facts) -> Iterator[Finding]:
