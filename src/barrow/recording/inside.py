@@ -113,12 +113,11 @@ class Inside:
             self._looks += 1
 
     def _see_frames(self, threads: frozenset[int]) -> None:
-        frames = sys._current_frames()
         for thread in threads:
-            if frame := frames.get(thread):
-                name = name_function(frame)
-                if name:
-                    self._hot[name] += 1
+            # Not kept in a variable: the frame of this call is among them, and so all of them,
+            # with what their tasks hold, would stay until the next collection of garbage.
+            if name := name_function(sys._current_frames().get(thread)):
+                self._hot[name] += 1
         if len(self._hot) > 50 * MOST_HOT:
             self._hot = Counter(dict(self._hot.most_common(MOST_HOT)))
 
