@@ -116,6 +116,8 @@ def _walk(path: tuple[str, ...], node: Mapping[str, Any]) -> Iterator[Table | tu
         if isinstance(value, Mapping):
             # "runs" and "results" say nothing that the page does not say already.
             yield from _walk(path if name in ("runs", "results", "rows") else (*path, name), value)
+        elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            yield " · ".join((*path, name)), ", ".join(value)
         elif not isinstance(value, list):
             yield " · ".join((*path, name)), value
 

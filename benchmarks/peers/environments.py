@@ -24,13 +24,18 @@ class Peer:
     """Such as 3.11; empty for the one that runs this."""
     with_barrow: str = ""
     """The extra of barrow that is installed as well; empty for none."""
+    then: tuple[str, ...] = ()
+    """Other versions of what the packages have brought along."""
 
 
 PEERS = {
     "syncopy": Peer(("esi-syncopy", "pytz", "scipy<1.16"), python="3.11"),
     "coffea": Peer(("coffea", "hist", "uproot", "numba", "psutil", "distributed")),
-    "spatialdata": Peer(("spatialdata", "psutil"), with_barrow="spatial"),
-    "minisim": Peer(("minisim", "opencv-python-headless")),
+    "spatialdata": Peer(("spatialdata", "psutil"), python="3.12", with_barrow="spatial"),
+    # With a newer xarray MiniAn fails at its first save.
+    "minian": Peer(
+        ("minian[test]", "minisim", "psutil"), python="3.12", then=("xarray==2026.4.0",)
+    ),
 }
 
 
@@ -49,7 +54,9 @@ def make_environment(name: str, is_wanted: bool = True) -> Path | None:
     pip = [str(folder / "bin" / "python"), "-m", "pip", "-q", "--disable-pip-version-check"]
     try:
         subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        subprocess.run([*pip, "install", *packages], check=True)
+        for wanted in (packages, peer.then):
+            if wanted:
+                subprocess.run([*pip, "install", *wanted], check=True)
     except subprocess.CalledProcessError as error:
         print(f"{name} is left out: it cannot be installed here ({error}).")
         return None

@@ -24,6 +24,7 @@ PICTURE = re.compile(r"^!\[.*?\]\(.*?\)\n", re.MULTILINE)
 NOT_RUN = "# not run\n"
 # Jupyter has a way of its own to show figures.
 OTHER_BACKEND = re.compile(r'^import matplotlib\n+matplotlib\.use\("Agg"\)\n', re.MULTILINE)
+SHOW = "%matplotlib inline"
 SAVED = re.compile(r"^(figure)\.savefig\(.*\)\n?", re.MULTILINE)
 
 
@@ -33,7 +34,9 @@ def make_notebook(name: str) -> nbformat.NotebookNode:
         nbformat.v4.new_code_cell(text, id=f"cell-{number}")
         if kind == "code"
         else nbformat.v4.new_markdown_cell(text, id=f"cell-{number}")
-        for number, (kind, text) in enumerate(read_cells((TUTORIALS / f"{name}.md").read_text()))
+        for number, (kind, text) in enumerate(
+            _show_figures(read_cells((TUTORIALS / f"{name}.md").read_text()))
+        )
     ]
     return nbformat.v4.new_notebook(cells=cells)
 
@@ -64,6 +67,12 @@ def read_cells(page: str) -> list[tuple[str, str]]:
     return [(kind, text) for kind, text in stripped if text]
 
 
+def _show_figures(cells: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Let the first cell of code ask for figures, also for those that pyplot did not make."""
+    first = next(number for number, (kind, _) in enumerate(cells) if kind == "code")
+    return [*cells[:first], ("code", f"{SHOW}\n{cells[first][1]}"), *cells[first + 1 :]]
+
+
 def _adapt(code: str) -> str:
     """Return code that shows its figures instead of saving them."""
     code = OTHER_BACKEND.sub("", code)
@@ -75,9 +84,12 @@ def _adapt(code: str) -> str:
 def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Run a notebook from top to bottom in an empty folder; an error in a cell is raised."""
     with tempfile.TemporaryDirectory(prefix="barrow-notebook-") as folder:
-        resources = {"metadata": {"path": folder}}
         NotebookClient(
-            notebook, timeout=TIMEOUT_SECONDS, kernel_name="python3", resources=resources
+            notebook,
+            kernel_name="python3",
+            timeout=TIMEOUT_SECONDS,
+            startup_timeout=TIMEOUT_SECONDS,
+            resources={"metadata": {"path": folder}},
         ).execute()
     for cell in notebook.cells:
         # When it was done changes with every time, and says nothing.
