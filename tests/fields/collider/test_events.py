@@ -1,4 +1,5 @@
 import awkward as ak
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -111,6 +112,22 @@ def test_events_do_not_depend_on_how_they_are_clustered(tmp_path):
     paths = [write_nanoaod(tmp_path / f"{n}.root", 2500, cluster=n) for n in (400, 2500)]
     few, many = (open_events(path).Jet.pt for path in paths)
     assert ak.array_equal(few, many)
+
+
+def test_events_may_be_cut_masked_widened_joined_and_sent(slim):
+    events, drawn = open_events(slim), draw_events(5000)
+    is_high = drawn["MET_pt"] > 50
+    made = [
+        (events[10:20], slice(10, 20)),
+        (events[is_high], is_high),
+        (ak.with_field(events, is_high, "is_high"), slice(None)),
+        (ak.concatenate([events[:5], events[5:9]]), slice(9)),
+        (cloudpickle.loads(cloudpickle.dumps(events[:50])), slice(50)),
+    ]
+    for found, rows in made:
+        assert ak.array_equal(found.Jet.pt, drawn["Jet_pt"][rows])
+        assert {"Muon", "Jet", "MET"} <= set(found.fields)
+        assert not hasattr(found, "Tau")
 
 
 def test_a_file_without_events_has_columns(tmp_path):
