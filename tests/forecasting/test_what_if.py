@@ -185,3 +185,14 @@ def test_a_plan_that_has_not_run_is_foreseen_from_its_probes():
 def test_what_is_no_run_is_refused():
     with pytest.raises(InputError, match="neither a run nor a plan"):
         barrow.what_if(42)
+
+
+def test_the_report_of_a_run_shows_what_more_workers_would_bring(tmp_path):
+    plan = barrow.plan(slowly, np.zeros((24, 8)), cluster=False).with_chunks(dim_0=1)
+    run = barrow.run(plan, folder=tmp_path / "run", cluster=False, quiet=True)
+    page = barrow.report(run.folder).read_text()
+    said = json.loads((run.folder / "report.json").read_text())["outlook"]
+    assert said["rows"][0]["heading"] == "ideal number of workers"
+    assert said["rows"][1]["text"] == "1.0"
+    assert "More workers" in page
+    assert 'id="figure-more"' in page

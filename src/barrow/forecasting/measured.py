@@ -21,6 +21,10 @@ from barrow.simulating.simulate import UNITS_PER_SLOT, put_together, simulate
 
 RESTART_SECONDS = 5.0
 """Until a worker that was lost is replaced, where nobody has seen it."""
+IDLE_SHARE = 0.03
+"""Of a core: what client and scheduler use while nothing happens."""
+LEAST_SCHEDULER_SECONDS = 250e-6
+"""For a task, where it is lost in what they use anyway."""
 FITTING_STEPS = 14
 ENOUGH_TASKS = 2000
 """To find the gap between tasks: more of them are put together."""
@@ -136,9 +140,9 @@ class _Reading:
             steps=np.array([step_numbers[name] for name in tasks.step], np.int64),
             after=after,
             delay_seconds=delays,
-            scheduler_seconds=serial / count,
+            scheduler_seconds=_share_out(serial, count, window),
             client_seconds=(self.first - self.began) + (self.ended - self.last),
-            start_seconds=self.processes.late_seconds,
+            start_seconds=self._late_seconds(),
             losses_per_second=self._count_losses() / (stage.workers * window),
             restart_seconds=RESTART_SECONDS,
             crowding=crowding,
@@ -184,23 +188,36 @@ class _Reading:
         times = zip(events["kind"], events["time"], strict=True)
         return sum(kind == "lost" and self.first <= when <= self.last for kind, when in times)
 
+    def _late_seconds(self) -> np.ndarray:
+        """Return how long workers took to come; empty if they were there from the beginning."""
+        came = self.processes.joined
+        if self.plan is not None:
+            # There a process is noted when somebody looks at it: its coming stands elsewhere.
+            held = [(0.0, 0), *self._list_told()]
+            pairs = zip(held, held[1:], strict=False)
+            came = [self.began + when for (_, few), (when, many) in pairs for _ in range(few, many)]
+        late = np.array([max(0.0, moment - self.first) for moment in came])
+        return late if late.any() else late[:0]
+
     def _list_held(self) -> list[tuple[float, int]]:
         """Return the number of workers over time, as far as it changed."""
-        events = self.record.columns("event")
-        told = [
-            (when - self.began, int(json.loads(details or "{}").get("there", 0)))
-            for when, kind, details in zip(
-                events["time"], events["kind"], events["details"], strict=True
-            )
-            if kind == "workers" and self.began <= when <= self.ended
-        ]
-        if told:
+        if told := self._list_told():
             return told
         there, held = 0, []
         for when, change in sorted(self.processes.changes):
             there += change
             held.append((max(0.0, when - self.began), there))
         return [entry for entry in held if entry[0] <= self.ended - self.began]
+
+    def _list_told(self) -> list[tuple[float, int]]:
+        """Return the same as a run of barrow's own has noted it."""
+        events = self.record.columns("event")
+        rows = zip(events["time"], events["kind"], events["details"], strict=True)
+        return [
+            (max(0.0, when - self.began), int(json.loads(details or "{}").get("there", 0)))
+            for when, kind, details in rows
+            if kind == "workers" and self.began <= when <= self.ended
+        ]
 
 
 class _Processes:
@@ -232,9 +249,8 @@ class _Processes:
         self.threads = [int(row[2]) for row in rows if row[0] in workers and row[2]]
         hosts = {row[1] for row in rows if row[0] in workers or row[0] in clients}
         self.is_one_machine = len(hosts) <= 1
-        late = np.array([max(0.0, row[3] - first) for row in rows if row[0] in workers])
-        self.late_seconds = late if late.any() else np.zeros(0)
-        self.changes = [(row[3], 1) for row in rows if row[0] in workers]
+        self.joined = [float(row[3]) for row in rows if row[0] in workers]
+        self.changes = [(moment, 1) for moment in self.joined]
         self.changes += [(row[4], -1) for row in rows if row[0] in workers and row[4] is not None]
 
 
@@ -261,6 +277,15 @@ def fit_gap(load: Load, stage: Stage, seconds: float) -> Load:
         middle = (low + high) / 2
         low, high = (middle, high) if lasts(middle) < seconds else (low, middle)
     return replace(load, gap_seconds=(low + high) / 2)
+
+
+def _share_out(serial_seconds: float, count: int, window_seconds: float) -> float:
+    """Return what the client and the scheduler do for one task.
+
+    Heartbeats and samples come by the clock: with long tasks they are nearly all there is.
+    """
+    of_tasks = (serial_seconds - IDLE_SHARE * window_seconds) / count
+    return min(serial_seconds / count, max(LEAST_SCHEDULER_SECONDS, of_tasks))
 
 
 def _known(values: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
 from barrow.pinning import library_threads, share_of_numba
 from barrow.running.backlog import Batch
+from barrow.running.beside import BESIDE
 from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
 from barrow.running.ledger import checksum
@@ -106,6 +107,8 @@ class TaskReport:
     """Units of the batch that were not done: the first of them failed."""
     trouble: Trouble | None = None
     """Why the first of them could not be stored, if that was it."""
+    pace: Mapping[str, Any] = field(default_factory=dict)
+    """How the process gets on, see :class:`~barrow.model.pace.Pace`; all since the run began."""
 
     @property
     def n_cells(self) -> int:
@@ -137,7 +140,8 @@ def perform(
         threads = library_threads(work.library_threads)
     elif work.neighbours > 1:
         threads = share_of_numba(work.neighbours)
-    with threads, PeakGauge(work.base_bytes) as gauge, FENCE.around(budget):
+    gauge = PeakGauge(work.base_bytes)
+    with threads, BESIDE.looking(work), gauge, FENCE.around(budget):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))
@@ -170,6 +174,7 @@ def perform(
         parts=fold.parts() if fold is not None else [],
         left=batch.units[done:],
         trouble=trouble,
+        pace=BESIDE.seen,
     )
 
 

@@ -3,14 +3,13 @@
 import numpy as np
 
 from barrow import miniscope
-from soak.miniscope import list_faults, take_up
+from soak.miniscope import list_faults
 
 
-def test_a_run_killed_in_a_step_does_only_the_rest(simulated, tmp_path):
-    movie = tmp_path / "movie.npy"
-    np.save(movie, simulated[0][:256])
-    right = take_up(movie, tmp_path / "right", None)
-    assert list_faults("second_spatial", movie, tmp_path / "killed", right, None) == []
+def test_a_run_killed_in_a_step_does_only_the_rest(found, simulated, tmp_path):
+    np.save(tmp_path / "movie.npy", simulated[0])
+    faults = list_faults("second_spatial", tmp_path / "movie.npy", tmp_path / "out", found, None)
+    assert faults == []
 
 
 def test_a_damaged_checkpoint_is_made_again(simulated, tmp_path):
