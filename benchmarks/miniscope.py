@@ -1,15 +1,16 @@
 """Is barrow.miniscope as good as MiniAn, and how much faster, in how much memory?
 
-Movies whose truth is known: three of minisim (MINISIM_PYTHON names a Python that has it), or
-of barrow's own simulation; and one that is larger than the memory it may use. Each is worked
-on by a fresh process, measured from outside. MiniAn's numbers are those of one run on such a
-movie of minisim, 1000 × 256 × 256 with 60 cells, on the machine that these are from.
+Movies of minisim, whose truth is known: usual, dense and dim. Both programs work on the same
+files, each in a fresh process that is measured from outside, and are scored alike; neither
+draws pictures. Last, a movie that is larger than the memory it may use, for barrow alone.
 
-    python benchmarks/miniscope.py [--quick] [--large GIGABYTES]
+MINISIM_PYTHON names a Python that has MiniAn and minisim; without it an environment is made
+(peers/make_minian_environment.sh), which takes minutes and the network.
+
+    python benchmarks/miniscope.py [--quick] [--large GIGABYTES] [--only usual dense noisy]
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -22,34 +23,24 @@ import numpy as np
 from measure import describe_machine, measure, write_json
 
 QUESTION = "Is barrow.miniscope as good as MiniAn, and how much faster, in how much memory?"
-MINIAN = {
-    "recall": 1.00,
-    "precision": 1.00,
-    "iou": 0.82,
-    "trace": 0.98,
-    "activity": 0.67,
-    "motion_rmse": 0.12,
-    "cpu_seconds": 389.0,
-    "wall_seconds": 391.0,
-    "peak_bytes": int(4.6e9),
-}
-OWN = {
-    "usual": {"seed": 1},
-    "dense": {"seed": 2, "cells": 120},
-    "noisy": {"seed": 3, "noise": 0.5},
-}
-HERE = Path(__file__).parent
+MOVIES = ("usual", "dense", "noisy")
+QUALITY = ("recall", "precision", "iou", "trace", "activity", "motion_rmse")
+PEERS = Path(__file__).parent / "peers"
+SECONDS, QUICK_SECONDS = 50, 15
+SIDE, QUICK_SIDE = 256, 128
 LARGE_SIDE = 608
 
 
-def make_own(folder: Path, **settings: int) -> None:
-    """Write a movie of barrow's own simulation, and its truth."""
-    from barrow import miniscope
-
-    movie, truth = miniscope.simulate(**settings)
-    folder.mkdir(parents=True)
-    miniscope.write_video(movie, folder / "msCam1.avi")
-    np.savez(folder / "truth.npz", A=truth.A, C=truth.C, S=truth.S, motion=truth.motion)
+def find_python() -> str:
+    """Return a Python that has MiniAn and minisim; make its environment if there is none."""
+    given = os.environ.get("MINISIM_PYTHON")
+    if given:
+        return given
+    place = Path(tempfile.gettempdir()) / "barrow-minian"
+    if not (place / "made").exists():
+        subprocess.run(["sh", str(PEERS / "make_minian_environment.sh"), str(place)], check=True)
+        (place / "made").touch()
+    return str(place / "bin" / "python")
 
 
 def make_large(path: Path, gigabytes: float) -> None:
@@ -65,12 +56,9 @@ def make_large(path: Path, gigabytes: float) -> None:
     out.flush()
 
 
-def run_once(videos: Path, to: Path, memory: str | None, timeout: float) -> dict:
-    """Return what a run took."""
-    limit = [] if memory is None else ["--memory", memory]
-    code = "import sys; from barrow.cli.main import main; main(sys.argv[1:])"
-    words = ["miniscope", "run", str(videos), "-o", str(to), *limit]
-    found = measure([sys.executable, "-c", code, *words], timeout)
+def take(command: list[str], timeout_seconds: float) -> dict:
+    """Return what a command took; end if it failed."""
+    found = measure(command, timeout_seconds)
     if found.exit_code:
         raise SystemExit(found.output)
     return {
@@ -80,58 +68,94 @@ def run_once(videos: Path, to: Path, memory: str | None, timeout: float) -> dict
     }
 
 
-def score(videos: Path, to: Path) -> dict:
-    """Return how well the results fit the truth."""
+def run_barrow(videos: Path, to: Path, memory: str | None = None, timeout: float = 900) -> dict:
+    """Return what barrow took for a movie."""
+    limit = [] if memory is None else ["--memory", memory]
+    code = "import sys; from barrow.cli.main import main; main(sys.argv[1:])"
+    words = ["miniscope", "run", str(videos), "-o", str(to), "--no-pictures", *limit]
+    return take([sys.executable, "-c", code, *words], timeout)
+
+
+def load_barrow(to: Path) -> dict:
+    """Return what barrow found."""
     from barrow import miniscope
 
-    result = miniscope.load(to)
+    found = miniscope.load(to)
+    return {name: np.asarray(getattr(found, name)) for name in ("A", "C", "S", "motion")}
+
+
+def score(videos: Path, found: dict) -> dict:
+    """Return how well results fit the truth."""
+    from barrow import miniscope
+
     with np.load(videos / "truth.npz") as saved:
         truth = SimpleNamespace(**{name: saved[name] for name in saved.files})
-    names = ("A", "C", "S", "motion")
-    found = {name: np.asarray(getattr(result, name)) for name in names}
     return miniscope.score(found, truth).to_dict()
+
+
+def compare(python: str, videos: Path, place: Path) -> dict[str, dict]:
+    """Return the numbers of both programs for one movie."""
+    name = videos.name
+    out = place / f"{name}-minian.npz"
+    peer = take([python, str(PEERS / "minian_run.py"), str(videos), str(out)], 3600)
+    with np.load(out) as saved:
+        peer |= score(videos, dict(saved))
+        peer["steps"] = dict(zip(saved["steps"].tolist(), saved["seconds"].tolist(), strict=True))
+    own = run_barrow(videos, place / name)
+    own |= score(videos, load_barrow(place / name))
+    for row, numbers in (("MiniAn", peer), ("barrow", own)):
+        print(f"{name:8}{row:8}" + format_row(numbers), flush=True)
+    return {"minian": peer, "barrow": own}
+
+
+def format_row(numbers: dict) -> str:
+    """Return the numbers of a run as a line of the table."""
+    gigabytes = numbers["peak_bytes"] / 1e9
+    quality = "".join(f"{numbers[key]:9.3f}" for key in QUALITY)
+    return f"{quality}{numbers['cpu_seconds']:9.1f}{numbers['wall_seconds']:9.1f}{gigabytes:9.2f}"
+
+
+def is_kept(rows: dict[str, dict]) -> dict[str, bool]:
+    """Return which promises hold for a movie: as good, eight times faster, a quarter of memory."""
+    own, peer = rows["barrow"], rows["minian"]
+    better = {key: own[key] >= peer[key] - 0.005 for key in QUALITY[:-1]}
+    better["motion_rmse"] = own["motion_rmse"] <= peer["motion_rmse"] + 0.005
+    for key, factor in (("cpu_seconds", 8), ("wall_seconds", 8), ("peak_bytes", 4)):
+        better[key] = own[key] * factor <= peer[key]
+    return better
 
 
 def main() -> None:
     """Make movies, run, print and write."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="one short movie")
-    parser.add_argument("--large", type=float, default=8.5, help="gigabytes; 0 for none")
-    parser.add_argument("--repeats", type=int, default=2)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one short and small movie")
+    parser.add_argument("--only", nargs="*", choices=MOVIES, default=None)
+    parser.add_argument("--large", type=float, default=0.0, help="gigabytes; 0 for none")
+    parser.add_argument("--memory", default="4GB", help="for the large movie")
     chosen = parser.parse_args()
+    python = find_python()
     place = Path(tempfile.mkdtemp())
-    python = os.environ.get("MINISIM_PYTHON")
-    rows: dict[str, list[dict]] = {}
+    rows: dict[str, dict] = {}
+    heads = ("recall", "prec.", "IoU", "trace", "activity", "motion", "CPU s", "wall s", "peak GB")
+    print(" " * 16 + "".join(f"{head:>9}" for head in heads))
+    names = MOVIES[:1] if chosen.quick else MOVIES
+    size = [QUICK_SECONDS, QUICK_SIDE] if chosen.quick else [SECONDS, SIDE]
     try:
-        for name, settings in list(OWN.items())[: 1 if chosen.quick else None]:
-            videos = place / name
-            if python:
-                seconds = "15" if chosen.quick else "50"
-                make = [python, str(HERE / "peers" / "make_minisim.py"), str(videos), name, seconds]
-                subprocess.run(make, check=True)
-            else:
-                make_own(videos, **settings, **({"frames": 300} if chosen.quick else {}))
-            rows[name] = []
-            for repeat in range(1 if chosen.quick else chosen.repeats):
-                to = place / f"{name}-{repeat}"
-                row = run_once(videos, to, None, 1200)
-                rows[name].append({**row, **score(videos, to)})
-                print(name, json.dumps({k: round(v, 3) for k, v in rows[name][-1].items()}))
-        if chosen.large and not chosen.quick:
+        for name in names if chosen.only is None else chosen.only:
+            make = [python, str(PEERS / "make_minisim.py"), str(place / name), name]
+            subprocess.run([*make, *map(str, size)], check=True, stdout=subprocess.DEVNULL)
+            rows[name] = compare(python, place / name, place)
+            broken = [key for key, holds in is_kept(rows[name]).items() if not holds]
+            print(f"{name:8}not as promised: {', '.join(broken) or 'nothing'}", flush=True)
+        if chosen.large:
             path = place / "large.npy"
             make_large(path, chosen.large)
-            rows["large"] = [run_once(path, place / "large", "4GB", 7200)]
-            rows["large"][0]["gigabytes"] = path.stat().st_size / 1e9
-            print("large", json.dumps(rows["large"][0]))
+            rows["large"] = run_barrow(path, place / "large", chosen.memory, 7200)
+            rows["large"] |= {"bytes": path.stat().st_size, "memory": chosen.memory}
+            print("large   ", rows["large"])
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    content = {
-        "question": QUESTION,
-        **describe_machine(),
-        "movies": "minisim" if python else "barrow.miniscope.simulate",
-        "minian_elsewhere": MINIAN,
-        "rows": rows,
-    }
+    content = {"question": QUESTION, **describe_machine(), "rows": rows}
     print(write_json("miniscope-quick" if chosen.quick else "miniscope", content))
 
 

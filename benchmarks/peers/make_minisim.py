@@ -1,8 +1,9 @@
 """Write a movie of minisim as AVI, and its truth beside it: run by a Python that has minisim.
 
-    python make_minisim.py FOLDER VARIANT [SECONDS]
+    python make_minisim.py FOLDER VARIANT [SECONDS [SIDE]]
 
-VARIANT is one of MOVIES. The folder then holds msCam1.avi, msCam2.avi, ... and truth.npz.
+VARIANT is one of MOVIES; SIDE is in pixels, and the number of cells goes with it. The folder
+then holds msCam1.avi, msCam2.avi, ... and truth.npz.
 """
 
 import sys
@@ -21,13 +22,14 @@ MOVIES = {
 FRAMES_OF_A_FILE = 400
 
 
-def main(folder: Path, variant: str, seconds: float = 50.0) -> None:
+def main(folder: Path, variant: str, seconds: float = 50.0, side: float = 256) -> None:
     """Write the movie and the truth."""
     settings = dict(MOVIES[variant])
+    settings["n_cells"] = round(settings["n_cells"] * (side / 256) ** 2)
     photons = settings.pop("photons")
     made = make_recording(
         **settings,
-        n_px=256,
+        n_px=int(side),
         duration_s=seconds,
         motion=True,
         activity=spec.CellActivity(),
@@ -59,4 +61,4 @@ def main(folder: Path, variant: str, seconds: float = 50.0) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:4]))
+    main(Path(sys.argv[1]), sys.argv[2], *map(float, sys.argv[3:]))

@@ -41,9 +41,6 @@ def command(
     number of workers a cluster is offered: Client() without arguments finds it. A program that
     makes its own cluster takes the number of workers from the variable BARROW_WORKERS. Dask
     without a cluster gets as many threads.
-
-    \b
-    barrow scaling --workers 1,2,4,8 --save scaling.html analysis.py data.zarr
     """
     from barrow.studying.measuring import scaling
     from barrow.studying.workloads import Script

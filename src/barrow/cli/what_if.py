@@ -38,9 +38,6 @@ def command(
 
     FOLDER is that of a run, of a watched program, or the place of a stored result. What is
     not given stays as it was.
-
-    \b
-    barrow what-if run-7 --workers 1,10,100 --memory 4GB
     """
     from barrow.forecasting.what_if import what_if
 

@@ -13,7 +13,7 @@ from barrow import api
 from barrow.errors import InputError
 from barrow.model.plan import Plan
 from barrow.planning.adjusting import layout_of
-from barrow.planning.planner import Candidate, Choice, list_rungs
+from barrow.planning.candidates import Candidate, Choice, list_rungs
 from barrow.reporting.figure import BYTES, SECONDS, Figure
 from barrow.reporting.figure_of_curves import Line, Sheet, draw_curves
 from barrow.reporting.study import Shown, Study

@@ -6,6 +6,9 @@ arrays; :func:`run` walks them over a movie of any size.
 
 from barrow.fields.miniscope.api import get_optimal_chk, run
 from barrow.fields.miniscope.cleaning import denoise, glow_removal, remove_background
+from barrow.fields.miniscope.exploring import Exploration, explore
+from barrow.fields.miniscope.exporting import to_nwb
+from barrow.fields.miniscope.filming import film
 from barrow.fields.miniscope.footprints import initA, unit_merge
 from barrow.fields.miniscope.moving import apply_motion, estimate_motion, make_template
 from barrow.fields.miniscope.opening import load_videos
@@ -21,10 +24,12 @@ from barrow.fields.miniscope.seeding import ks_refine, pnr_refine, seeds_init, s
 from barrow.fields.miniscope.settings import DEFAULTS
 from barrow.fields.miniscope.simulating import Scene, Truth, simulate, write_video
 from barrow.fields.miniscope.spatial import update_spatial
+from barrow.fields.miniscope.summarising import write_summary
 from barrow.fields.miniscope.temporal import compute_trace, update_temporal
 
 __all__ = [
     "DEFAULTS",
+    "Exploration",
     "Result",
     "Scene",
     "Score",
@@ -36,6 +41,8 @@ __all__ = [
     "denoise",
     "estimate_displacement",
     "estimate_motion",
+    "explore",
+    "film",
     "get_optimal_chk",
     "glow_removal",
     "initA",
@@ -53,8 +60,10 @@ __all__ = [
     "seeds_init",
     "seeds_merge",
     "simulate",
+    "to_nwb",
     "unit_merge",
     "update_spatial",
     "update_temporal",
+    "write_summary",
     "write_video",
 ]

@@ -1,7 +1,7 @@
 """Calls of ``barrow.miniscope``: from a movie to cells and traces."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -66,29 +66,41 @@ def run(
     ...     miniscope.run(movie, to=folder, quiet=True).units
     0
     """
-    chosen = complete(params)
     if chunks is not None and (set(chunks) - {"frame", "height", "width"}):
         raise InputError(f"chunks={dict(chunks)!r}: name 'frame', 'height' and 'width' only.")
-    movie = load_videos(videos, **chosen["load_videos"])
     folder = Path(to).expanduser().absolute()
-    kept = Checkpoints(folder / "steps")
-    # Data that cannot be told from others are worked on again each time.
-    identity = movie.read.identity() or uuid4().hex
-    work = Pipeline(
-        source=movie,
-        params=chosen,
-        walk=Walk(memory=memory, cluster=cluster, quiet=True, chunks=chunks),
-        kept=kept,
-        say=_say_nothing if quiet else _say,
-        identity=f"{identity}|{movie.shape}|{movie.dtype}",
-    )
+    walk = Walk(memory=memory, cluster=cluster, quiet=True, chunks=chunks)
+    work = prepare(videos, folder / "steps", params, walk, say=None if quiet else _say)
     found = work.run()
-    A, _ = unpack(found, movie)
+    A, _ = unpack(found, work.source)
     arrays = {**found, "motion": work.motion(), "max_proj": work.summary.max_proj}
     arrays["b"] = found["b"].reshape(work.shape)
-    if kept.redone or not (folder / "params.json").exists():
-        results.write(folder, A, arrays, chosen)
-    return Result(folder, tuple(kept.redone))
+    if work.kept.redone or not (folder / "params.json").exists():
+        results.write(folder, A, arrays, work.params)
+    return Result(folder, tuple(work.kept.redone))
+
+
+def prepare(
+    videos: Any,
+    steps: Path,
+    params: Mapping[str, Mapping[str, Any]] | None,
+    walk: Walk,
+    *,
+    say: Callable[[str], None] | None = None,
+) -> Pipeline:
+    """Return the pipeline for a movie, ready to run; what it keeps goes into ``steps``."""
+    chosen = complete(params)
+    movie = load_videos(videos, **chosen["load_videos"])
+    # Data that cannot be told from others are worked on again each time.
+    identity = movie.read.identity() or uuid4().hex
+    return Pipeline(
+        source=movie,
+        params=chosen,
+        walk=walk,
+        kept=Checkpoints(steps),
+        say=say or _say_nothing,
+        identity=f"{identity}|{movie.shape}|{movie.dtype}",
+    )
 
 
 def get_optimal_chk(arr: Any, csize: float | str = 256) -> dict[str, int]:

@@ -18,7 +18,7 @@ from barrow.errors import OutputError
 from barrow.fields.miniscope.settings import key_of
 from barrow.sources.identity import identify_text
 
-VERSION = 1
+VERSION = 2
 """Of what steps compute; a new one makes old checkpoints void."""
 
 

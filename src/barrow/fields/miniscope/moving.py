@@ -10,18 +10,20 @@ from typing import Any
 
 import numpy as np
 
-TEMPLATE_FRAMES = 96
+TEMPLATE_FRAMES = 288
 """So many frames, evenly spread, make the template."""
-
-_ROUNDS = 4
-_NEWTON = 5
-
-
 SIGMA = 1.5
 """Pixels; finer detail than this is noise."""
-COARSE = 4.0
+COARSE = 6.0
 """Pixels; what is wider than this is light, not structure. The optics hold still while the
 tissue moves: what they leave in a frame would draw every shift towards none."""
+
+_SAMPLE_BYTES = 2**27
+_FEWEST = 96
+# A template of few frames puts more of them in place, which make a better one.
+_ROUNDS = (16, 48, _FEWEST, TEMPLATE_FRAMES)
+_NEWTON = 5
+_LEAST_SPREAD = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,13 @@ class Template:
     waves: tuple[np.ndarray, np.ndarray]
     twice: np.ndarray
     """Of a real image half of the spectrum is kept; the other half counts as much."""
+    energy: float
+    """Correlation of the image with itself: how high the peak of a frame should be."""
+    spread: np.ndarray
+    """Pixels; how far the tissue usually is from its place, in height and in width."""
 
     @classmethod
-    def of(cls, image: np.ndarray, max_sh: int) -> "Template":
+    def of(cls, image: np.ndarray, max_sh: int, spread: Any = (np.inf, np.inf)) -> "Template":
         """Return an image ready to be compared with."""
         from scipy import fft
 
@@ -50,6 +56,7 @@ class Template:
         fy, fx = fft.fftfreq(size[0]), fft.rfftfreq(size[1])
         band = np.exp(-2 * (np.pi * SIGMA) ** 2 * (fy[:, None] ** 2 + fx**2))
         spectrum = fft.rfft2((image - image.mean()) * taper, size)
+        itself = fft.irfft2(spectrum * band * np.conj(spectrum), size)
         least = 1.5 / SIGMA / np.pi
         rows, cols = np.flatnonzero(np.abs(fy) < least), np.flatnonzero(fx < least)
         return cls(
@@ -61,6 +68,8 @@ class Template:
             cols=cols,
             waves=(2 * np.pi * fy[rows], 2 * np.pi * fx[cols]),
             twice=np.where((cols == 0) | (2 * cols == size[1]), 1.0, 2.0),
+            energy=float(itself[0, 0]),
+            spread=np.asarray(spread, float),
         )
 
 
@@ -75,37 +84,56 @@ def sample_numbers(frames: int, count: int = TEMPLATE_FRAMES) -> np.ndarray:
     return np.unique(np.rint(np.linspace(0, frames - 1, min(frames, count))).astype(int))
 
 
+def sample_size(frame_bytes: int) -> int:
+    """Return how many frames make the template: fewer if they are large, as all are held at once.
+
+    Examples
+    --------
+    >>> sample_size(600 * 600), sample_size(1000 * 1000)
+    (288, 134)
+    """
+    return min(TEMPLATE_FRAMES, max(_FEWEST, _SAMPLE_BYTES // frame_bytes))
+
+
 def make_template(sample: np.ndarray, max_sh: int = 20) -> Template:
     """Return the template of a sample of frames: their mean, each moved into place."""
-    frames = np.stack([flatten(frame) for frame in sample])
-    image = frames[len(frames) // 2]
-    for _ in range(_ROUNDS):
-        shifts = _register(frames, Template.of(image, max_sh))
+    image = flatten(sample[len(sample) // 2])
+    template = Template.of(image, max_sh)
+    for count in _ROUNDS:
+        chosen = sample[sample_numbers(len(sample), count)]
+        shifts = estimate_motion(chosen, template)
         # The template stays where the tissue is most of the time.
         shifts -= np.median(shifts, axis=0)
-        image = np.mean([_shift(f, s, 1) for f, s in zip(frames, shifts, strict=True)], axis=0)
-    return Template.of(image.astype(np.float32), max_sh)
+        # Of a normal distribution by its middle half: frames that went astray do not count.
+        spread = np.maximum(_LEAST_SPREAD, 1.4826 * np.median(np.abs(shifts), axis=0))
+        total = np.zeros(image.shape)
+        for frame, shift in zip(chosen, shifts, strict=True):
+            total += _shift(flatten(frame), shift, 1)
+        template = Template.of(np.asarray(total / len(chosen), np.float32), max_sh, spread)
+    return template
 
 
 def estimate_motion(movie: np.ndarray, template: Template) -> np.ndarray:
     """Return the shift that puts each frame onto the template: frame × (height, width).
 
-    The best whole shift is the peak of the cross-correlation; from there the correlation is
-    climbed as the smooth function that its spectrum says it is.
+    The best whole shift is the most likely one: by the cross-correlation, relative to its
+    noise, and by how far the tissue usually moves. That decides only where there is little
+    light. From there the correlation is climbed as the smooth function that its spectrum says
+    it is.
     """
     return _register((flatten(frame) for frame in movie), template)
 
 
 def flatten(frame: np.ndarray) -> np.ndarray:
-    """Return a frame relative to the light around each pixel."""
+    """Return a frame without the light around each pixel.
+
+    It is not divided by that light: dark places would then be loud with noise.
+    """
     import cv2
 
     cv2.setNumThreads(1)
     values = frame.astype(np.float32)
-    around = cv2.GaussianBlur(values, (0, 0), COARSE, borderType=cv2.BORDER_REFLECT)
-    # A dark frame has no light to compare with.
-    floor = max(1e-6, 0.02 * float(around.max()))
-    return np.asarray(values / np.maximum(around, floor) - 1, np.float32)
+    return np.asarray(values - cv2.GaussianBlur(values, (0, 0), COARSE), np.float32)
 
 
 def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
@@ -115,6 +143,10 @@ def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
     size = _fast_size(shape)
     inner = np.ix_(template.rows, template.cols)
     reach = [min(template.max_sh, n // 2 - 1 if n > 2 else 0) for n in shape]
+    offsets = np.ogrid[-reach[0] : reach[0] + 1, -reach[1] : reach[1] + 1]
+    unlikely = sum(
+        (offset / spread) ** 2 / 2 for offset, spread in zip(offsets, template.spread, strict=True)
+    )
     out = []
     for frame in frames:
         cross = template.weight * np.conj(fft.rfft2((frame - frame.mean()) * template.taper, size))
@@ -123,7 +155,9 @@ def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
             continue
         surface = fft.irfft2(cross, size)
         window = np.roll(surface, reach, (0, 1))[: 2 * reach[0] + 1, : 2 * reach[1] + 1]
-        peak = np.unravel_index(int(window.argmax()), window.shape)
+        noise = max(float(surface.var()), np.finfo(np.float32).tiny)
+        likely = window * (template.energy / noise) - unlikely
+        peak = np.unravel_index(int(likely.argmax()), window.shape)
         start = np.array([peak[0] - reach[0], peak[1] - reach[1]], float)
         out.append(_climb(cross[inner] * template.twice, *template.waves, start))
     return np.array(out, np.float64).reshape(-1, 2)

@@ -24,7 +24,7 @@ def load_videos(
     videos: Any,
     pattern: str | None = None,
     *,
-    subset: Mapping[str, slice] | None = None,
+    subset: Mapping[str, Any] | None = None,
     downsample: Mapping[str, int] | None = None,
     downsample_strategy: str = "subset",
 ) -> Source:
@@ -39,8 +39,8 @@ def load_videos(
     pattern
         A regular expression that the names of files in a folder must match.
     subset
-        Which part, for example ``{"frame": slice(0, 5000)}``; counted in whole pixels and
-        frames, before anything is left out.
+        Which part, for example ``{"frame": slice(0, 5000)}`` or ``{"frame": [0, 5000]}``;
+        counted in whole pixels and frames, before anything is left out.
     downsample
         Every how many to keep, for example ``{"frame": 2, "height": 2, "width": 2}``.
     downsample_strategy
@@ -195,7 +195,7 @@ class _One(Reader):
 
 
 def _reduce(
-    movie: Source, subset: Mapping[str, slice], downsample: Mapping[str, int], strategy: str
+    movie: Source, subset: Mapping[str, Any], downsample: Mapping[str, int], strategy: str
 ) -> Source:
     if strategy not in ("subset", "mean"):
         raise InputError(f"downsample_strategy={strategy!r} is unknown. Use 'subset' or 'mean'.")
@@ -208,7 +208,7 @@ def _reduce(
         step = downsample.get(dim, 1)
         if not isinstance(step, int) or step < 1:
             raise InputError(f"downsample={{{dim!r}: {step!r}}}: use a whole number of 1 or more.")
-        start, stop, stride = subset.get(dim, slice(None)).indices(length)
+        start, stop, stride = _slice(subset.get(dim, slice(None)), dim).indices(length)
         count = (stop - start) // step if strategy == "mean" else -(-(stop - start) // step)
         if stride != 1 or count < 1:
             raise InputError(
@@ -226,6 +226,15 @@ def _reduce(
         for (dim, grain), step in zip(movie.grain.items(), steps, strict=True)
     }
     return replace(movie, lengths=lengths, read=reader, grain=grain, labels=None)
+
+
+def _slice(given: Any, dim: str) -> slice:
+    """Return a slice as it was given, or as the two numbers that a file of parameters has."""
+    if isinstance(given, slice):
+        return given
+    if isinstance(given, (list, tuple)) and len(given) == 2:
+        return slice(*given)
+    raise InputError(f"subset={{{dim!r}: {given!r}}}: give a slice, or first and last as [0, 100].")
 
 
 def _describe(movie: Source) -> str:

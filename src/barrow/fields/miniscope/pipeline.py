@@ -20,6 +20,7 @@ from barrow.fields.miniscope.moving import (
     estimate_motion,
     make_template,
     sample_numbers,
+    sample_size,
 )
 from barrow.fields.miniscope.segments import Summary, summarise
 from barrow.fields.miniscope.walking import Walk, beside, frame_numbers
@@ -279,7 +280,7 @@ class Pipeline:
         if not options["enabled"]:
             return {"shifts": np.zeros((count, 2))}
         rest = self.source.everything[1:]
-        numbers = sample_numbers(count).tolist()
+        numbers = sample_numbers(count, sample_size(self.source.nbytes // count)).tolist()
         sample = np.concatenate([self.source.read(((n, n + 1), *rest)) for n in numbers])
         template: Template = make_template(sample, options["max_sh"])
         del sample

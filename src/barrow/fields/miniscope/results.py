@@ -95,8 +95,13 @@ def write(
                 values = values.astype(np.float32)
             _write(folder, name, values.shape, values.dtype, iter([(slice(None), values)]))
     half = folder / "params.json.part"
-    half.write_text(json.dumps(params, indent=2, default=str) + "\n")
+    half.write_text(json.dumps(params, indent=2, default=_plain) + "\n")
     half.replace(folder / "params.json")
+
+
+def _plain(value: Any) -> Any:
+    """Return a slice as two numbers, which can be given again; else text."""
+    return [value.start, value.stop] if isinstance(value, slice) else str(value)
 
 
 def _blocks(A: Footprints, shape: tuple[int, ...]) -> Iterator[tuple[slice, np.ndarray]]:

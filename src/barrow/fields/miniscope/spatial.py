@@ -17,6 +17,8 @@ from barrow.fields.miniscope.segments import Summary
 
 _SWEEPS = 200
 _ENOUGH = 1e-6
+_SIGNIFICANT = 3.0
+"""Standard errors by which a pixel's share in a unit must differ from none."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,13 @@ def update_spatial(
     pixel = np.repeat(np.arange(len(reach.starts) - 1), np.diff(reach.starts))
     with_units = shared.units / frames - pixel_mean[pixel] * mean[reach.units]
     with_f = shared.background / frames - pixel_mean * mean[-1]
-    penalty = sparse_penal * summary.noise.ravel()[pixel] * spread[reach.units]
+    noise = summary.noise.ravel()[pixel]
+    penalty = sparse_penal * noise * spread[reach.units]
     values = np.zeros(len(reach.units))
     _solve(gram, with_units, with_f, penalty, reach.starts, reach.units, values)
-    kept = values > 0
+    # A share that noise alone could have made is none: a dim unit would be wide with them.
+    least = _SIGNIFICANT * noise / np.maximum(spread[reach.units] * np.sqrt(frames), 1e-12)
+    kept = values > least
     A = build([pixel[kept]], [reach.units[kept]], [values[kept]], len(pixel_mean), len(C))
     return _keep_blobs(A, (shape[0], shape[1]), size_thres)
 
