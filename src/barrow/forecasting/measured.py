@@ -6,6 +6,7 @@ two tasks, is chosen so that a simulation of the run as it was takes as long as 
 
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -194,8 +195,8 @@ class _Reading:
         if self.plan is not None:
             # There a process is noted when somebody looks at it: its coming stands elsewhere.
             held = [(0.0, 0), *self._list_told()]
-            pairs = zip(held, held[1:], strict=False)
-            came = [self.began + when for (_, few), (when, many) in pairs for _ in range(few, many)]
+            steps = pairwise(held)
+            came = [self.began + when for (_, few), (when, many) in steps for _ in range(few, many)]
         late = np.array([max(0.0, moment - self.first) for moment in came])
         return late if late.any() else late[:0]
 
