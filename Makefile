@@ -1,7 +1,10 @@
 # make demo   see it work, on data it makes itself
 # make test   all that is checked before a change goes in
 # make soak   let runs meet every trouble there is; about an hour
-# make bench  measure, and write the numbers to benchmarks/results
+# make bench  measure all, and write the numbers to benchmarks/results and docs/benchmarks.md; hours
+# make bench-quick  a small set, into build/benchmarks; ten minutes
+# make docs   build the site into build/docs; needs no network
+# make notebooks  make the notebooks of docs/notebooks from the tutorials, and execute them
 # make lint   format, style and types only
 # make clean  remove what the above have made
 
@@ -10,10 +13,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-# measure.py is what the benchmarks share.
-BENCHMARKS := $(filter-out benchmarks/measure.py,$(wildcard benchmarks/*.py))
 
-.PHONY: demo test soak bench lint clean
+.PHONY: demo test soak bench bench-quick docs notebooks lint clean
 
 demo: $(STAMP)
 	@$(BIN)/barrow demo
@@ -27,10 +28,22 @@ soak: $(STAMP)
 	@$(BIN)/python soak/slurm.py
 	@$(BIN)/python -m soak.illnesses --repeats 3
 	@$(BIN)/python soak/ephys.py
+	@$(BIN)/python soak/collider.py
 	@$(BIN)/python -m soak.miniscope
 
 bench: $(STAMP)
-	@for file in $(BENCHMARKS); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@$(BIN)/python -m benchmarks
+
+bench-quick: $(STAMP)
+	@$(BIN)/python -m benchmarks --quick
+
+docs: $(STAMP)
+	@$(BIN)/codespell README.md CONTRIBUTING.md docs src
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning -b html docs build/docs
+	@echo "The site is in build/docs/index.html"
+
+notebooks: $(STAMP)
+	@$(BIN)/python docs/notebooks/make.py
 
 lint: $(STAMP)
 	@$(BIN)/ruff check

@@ -16,12 +16,12 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
-from measure import describe_machine, write_json
+from measure import describe_machine, measure, write_json
 
 QUESTION = "Does a processor cost more than its work, with no chunk size chosen?"
 SCRIPT = Path(__file__).parent / "peers" / "collider_run.py"
@@ -31,6 +31,18 @@ EXECUTORS = ("iterative", "futures", "dask")
 SMALL_FILES = 2000
 # Smaller by so much with --quick.
 QUICK = 20
+# Made ready for each row, so that fresh memory is not what is measured.
+WARM_BYTES = 3 * 2**29
+
+
+class Row(NamedTuple):
+    """One way to do the work."""
+
+    name: str
+    python: str
+    way: str
+    chunk: tuple[str, ...] = ()
+    """The chunk size, where one is chosen."""
 
 
 NEEDED = {
@@ -59,66 +71,97 @@ def make_data(folder: Path, share: int, only: str | None) -> dict[str, Path]:
     return {name: path for name, (path, _, _) in wanted.items()}
 
 
-def run_row(python: str, *arguments: object) -> dict:
+def run_row(row: Row, path: Path, warm_bytes: int = WARM_BYTES) -> dict:
     """Run one row in a process of its own and return what it took."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [python, str(SCRIPT), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        env=environment,
-        check=False,
-    )
-    for line in done.stdout.splitlines():
+    done = measure([row.python, str(SCRIPT), row.way, str(path), *row.chunk], warm_bytes=warm_bytes)
+    for line in done.output.splitlines():
         if line.startswith("TOOK "):
-            return json.loads(line[5:])
-    return {"failed": (done.stderr or done.stdout).strip().splitlines()[-1][:300]}
+            return {**json.loads(line[5:]), "peak_bytes": done.peak_bytes}
+    return {"failed": (done.output.strip() or "nothing was said").splitlines()[-1][:300]}
 
 
-def list_rows(kind: str, share: int, coffea: str | None) -> list[tuple[str, str, tuple]]:
-    """Return name, Python and arguments of each row."""
-    rows: list[tuple[str, str, tuple]] = [
-        ("plain", sys.executable, ("plain",)),
-        ("barrow", sys.executable, ("barrow",)),
-    ]
-    if coffea:
-        for executor in EXECUTORS:
-            rows.append((f"coffea {executor}, default", coffea, (executor,)))
-            for size in SWEEP[kind]:
-                size = max(1000, size // share)
-                rows.append((f"coffea {executor}, {size:,}", coffea, (executor, size)))
+def list_rows(kind: str, share: int, coffea: str | None) -> list[Row]:
+    """Return all rows of a comparison."""
+    rows = [Row("plain", sys.executable, "plain"), Row("barrow", sys.executable, "barrow")]
+    for executor in EXECUTORS if coffea else ():
+        rows.append(Row(f"coffea {executor}, default", str(coffea), executor))
+        for size in SWEEP[kind]:
+            size = max(1000, size // share)
+            name = f"coffea {executor}, {size:,}"
+            rows.append(Row(name, str(coffea), executor, (str(size),)))
     return rows
 
 
 def measure_kind(kind: str, path: Path, share: int, repeats: int, coffea: str | None) -> dict:
-    """Return what each row took, several times, one row after the other in each round."""
+    """Return what each row took, and what follows.
+
+    All rows run once. Then those that are compared run again, one after the other in each
+    round: of coffea its default and, of each executor, the chunk size that took the least time.
+    """
     rows = list_rows(kind, share, coffea)
-    found: dict[str, list[dict]] = {name: [] for name, _, _ in rows}
-    for _ in range(repeats):
-        for name, python, (way, *rest) in rows:
-            found[name].append(run_row(python, way, path, *rest))
-    print(f"\n{kind}: {path.name}\n{'':28} {'wall s':>8} {'CPU s':>8} {'of plain':>9}")
+    warm_bytes = WARM_BYTES // share
+    found = {row.name: [run_row(row, path, warm_bytes)] for row in rows}
+    again = [row for row in rows if not row.chunk or row.name in _best_names(found)]
+    for _ in range(repeats - 1):
+        for row in again:
+            found[row.name].append(run_row(row, path, warm_bytes))
+    print(f"\n{kind}: {path.name}\n{'':28} {'wall s':>8} {'CPU s':>8} {'of plain':>9} {'runs':>5}")
     plain = middle(found["plain"], "cpu")
     for name, runs in found.items():
         if "failed" in runs[0]:
             print(f"{name:28} failed: {runs[0]['failed']}")
             continue
         wall, cpu = middle(runs, "wall"), middle(runs, "cpu")
-        same = "" if runs[0]["sums"] == found["plain"][0]["sums"] else "  OTHER HISTOGRAMS"
-        print(f"{name:28} {wall:8.2f} {cpu:8.2f} {cpu / plain:9.2f}{same}", flush=True)
-    return found
+        print(f"{name:28} {wall:8.2f} {cpu:8.2f} {cpu / plain:9.2f} {len(runs):5}", flush=True)
+    verdict = compare(found)
+    print(f"{kind}: {verdict}", flush=True)
+    return {"rows": found, **verdict}
+
+
+def compare(found: dict[str, list[dict]]) -> dict:
+    """Return what was asked for, in numbers."""
+    came = {name: runs for name, runs in found.items() if "failed" not in runs[0]}
+    digests = {run["histograms"] for runs in came.values() for run in runs if "failed" not in run}
+    barrow = found["barrow"]
+    verdict: dict[str, object] = {
+        "same_histograms": len(digests) == 1,
+        "cpu_of_plain": middle(barrow, "cpu") / middle(found["plain"], "cpu"),
+    }
+    default = found.get("coffea iterative, default")
+    if default:
+        walls = {name: middle(runs, "wall") for name, runs in came.items() if "coffea" in name}
+        best = min(walls, key=walls.__getitem__)
+        verdict["cpu_of_coffeas_default_over_barrow"] = middle(default, "cpu") / middle(
+            barrow, "cpu"
+        )
+        verdict["barrow_wall_over_coffeas_best"] = middle(barrow, "wall") / walls[best]
+        verdict["coffeas_best"] = best
+    return verdict
+
+
+def _best_names(found: dict[str, list[dict]]) -> set[str]:
+    """Return, for each executor, the row of the sweep that took the least time."""
+    best = set()
+    for executor in EXECUTORS:
+        walls = {
+            name: runs[0]["wall"]
+            for name, runs in found.items()
+            if name.startswith(f"coffea {executor},") and "failed" not in runs[0]
+        }
+        best |= {min(walls, key=walls.__getitem__)} if walls else set()
+    return best
 
 
 def middle(runs: list[dict], name: str) -> float:
-    return statistics.median(run[name] for run in runs)
+    return statistics.median(run[name] for run in runs if "failed" not in run)
 
 
 def compare_formats(paths: dict[str, Path]) -> dict:
     """Return what the same events take in other formats."""
-    found = {name: run_row(sys.executable, "barrow", paths[name]) for name in FORMATS}
-    sums = [found[name].get("sums") for name in FORMATS]
-    print(f"\nformats: {'the same' if sums.count(sums[0]) == len(sums) else 'OTHER'} histograms")
+    row = Row("barrow", sys.executable, "barrow")
+    found = {name: run_row(row, paths[name]) for name in FORMATS}
+    digests = {run.get("histograms") for run in found.values()}
+    print(f"\nformats: {'the same' if len(digests) == 1 else 'OTHER'} histograms")
     for name, run in found.items():
         print(f"{name:28} {run.get('wall', -1):8.2f} {run.get('cpu', -1):8.2f}", flush=True)
     return found
@@ -129,16 +172,28 @@ FORMATS = ("slim", "rntuple", "parquet")
 
 def balance(paths: dict[str, Path], folder: Path, share: int) -> dict:
     """Return how evenly two workers share a huge file and many small ones."""
-    import barrow
-    from barrow.fields import collider
-
     many = folder / "many"
     many.mkdir(exist_ok=True)
     small = [many / f"{number}.root" for number in range(SMALL_FILES // share)]
     for path in small:
         if not path.exists():
-            path.symlink_to(paths["small"])
+            path.symlink_to(paths["small"].resolve())
     fileset = {"huge": [str(paths["slim"])], "small": [str(path) for path in small]}
+    one, two = (share_out(fileset, workers) for workers in (1, 2))
+    facts = {
+        "one": one,
+        "two": two,
+        "speedup": one["seconds"] / two["seconds"],
+        "share_of_ideal": one["seconds"] / two["seconds"] / 2,
+    }
+    print(f"\n{len(small)} small files and a huge one on 1 and 2 workers: {facts}", flush=True)
+    return facts
+
+
+def share_out(fileset: dict[str, list[str]], workers: int) -> dict:
+    """Return what so many workers took, from when the first began until the last ended."""
+    import barrow
+    from barrow.fields import collider
 
     def pairs(events):  # in this function, so that it travels to the workers as it is
         import awkward as ak
@@ -148,30 +203,22 @@ def balance(paths: dict[str, Path], folder: Path, share: int) -> dict:
         mass = (muons[:, 0] + muons[:, 1]).mass
         return hist.Hist.new.Reg(60, 0, 120).Double().fill(mass)
 
-    with barrow.cluster("local", workers=2, threads=1) as cluster:
+    with barrow.cluster("local", workers=workers, threads=1) as cluster:
         done = collider.run(pairs, fileset, cluster=cluster, quiet=True)
-    # The first spans were measured here; from then on both workers were wanted.
-    busy: dict[str, float] = {}
-    ends: dict[str, float] = {}
-    begins = []
-    for call in done.metrics["calls"]:
-        if call["worker"].partition("/")[0] == str(os.getpid()):
-            continue
-        spent = sum(call[f"{n}_seconds"] for n in ("open", "read", "decompress", "process"))
-        busy[call["worker"]] = busy.get(call["worker"], 0.0) + spent
-        ends[call["worker"]] = max(ends.get(call["worker"], 0.0), call["began"] + spent)
-        begins.append(call["began"])
-    span = max(ends.values()) - min(begins)
-    ideal = sum(busy.values()) / (2 * span)
-    facts = {
+    # The first spans were measured in this process; from then on all workers were wanted.
+    calls = [c for c in done.metrics["calls"] if not c["worker"].startswith(f"{os.getpid()}/")]
+    parts = ("open", "read", "decompress", "process")
+    spent = [sum(call[f"{part}_seconds"] for part in parts) for call in calls]
+    ends = [call["began"] + seconds for call, seconds in zip(calls, spent, strict=True)]
+    seconds = max(ends) - min(call["began"] for call in calls)
+    return {
         "tasks": done.engine_run.metrics["chunks"],
         "calls": done.metrics["chunks"],
-        "busy_seconds": sorted(busy.values()),
-        "share_of_ideal": ideal,
+        "seconds": seconds,
+        "busy_share": sum(spent) / (workers * seconds),
         "wall": done.metrics["wall_seconds"],
+        "histogram": float(done.output.sum()),
     }
-    print(f"\n{len(small)} small files and a huge one on 2 workers: {facts}", flush=True)
-    return facts
 
 
 def main() -> None:
@@ -187,6 +234,7 @@ def main() -> None:
         folder = options.data or Path(made)
         folder.mkdir(exist_ok=True)
         os.environ.setdefault("BARROW_CACHE", str(folder / "cache"))
+        os.environ["PYTHONWARNINGS"] = "ignore"
         paths = make_data(folder, share, options.only)
         found: dict[str, object] = {}
         for kind in ("slim", "wide"):

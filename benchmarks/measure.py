@@ -27,7 +27,8 @@ import psutil
 # What one benchmark learns must not change the numbers of the next.
 os.environ.setdefault("BARROW_HISTORY", "off")
 
-RESULTS = Path(__file__).parent / "results"
+# A quick set must not replace the numbers that are kept.
+RESULTS = Path(os.environ.get("BENCHMARK_RESULTS", Path(__file__).parent / "results"))
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def describe_machine() -> dict[str, object]:
 
 def write_json(name: str, content: dict[str, object], folder: Path = RESULTS) -> Path:
     """Write a result into a folder of results."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True, parents=True)
     path = folder / f"{name}.json"
     path.write_text(json.dumps(content, indent=2) + "\n")
     return path

@@ -25,7 +25,7 @@ from scipy import fft, linalg, ndimage, signal
 
 import barrow
 from barrow.model.reading import count_block_bytes
-from barrow.planning.planner import list_rungs
+from barrow.planning.candidates import list_rungs
 from barrow.probing.child import measure_peaks
 
 WARM_BYTES = 2**28

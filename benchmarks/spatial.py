@@ -9,9 +9,10 @@ Two parts, each from start to end in processes of its own:
    ``peers/make_spatialdata_environment.sh FOLDER`` and give ``--spatialdata FOLDER``.
 2. Segmentation of a synthetic slide of 20000 × 20000: five cuts, with 4 GB. Are all labels the
    same? F1 against the truth; wall against the CPU time of the plain function on all pixels,
-   divided by the cores; the uncut result on a crop.
+   divided by the cores; the uncut result on a crop; memory of all processes against the limit.
 
-``--quick`` does both on small images, in about two minutes.
+``--quick`` does both on small images, in about two minutes; ``--only segment --side 5000`` does
+the second alone on a slide of another size.
 """
 
 import argparse
@@ -281,11 +282,17 @@ def compare_rasters(side: int, spatialdata: str | None, repeats: int) -> dict:
     }  # fmt: skip
 
 
+def _small_cuts(side: int) -> tuple[str, ...]:
+    return ("planned", *(str(side * part // 100) for part in (15, 25, 39)), f"{side},{side // 8}")
+
+
 def segment_slide(side: int, folder: Path) -> dict:
+    from barrow.units import parse_bytes
+
     make_slide(folder, side)
     threshold = threshold_of(folder)
     cuts = {}
-    for cut in CUTS if side == SLIDE else ("planned", "300", "500", "777", f"{side},250"):
+    for cut in CUTS if side == SLIDE else _small_cuts(side):
         measured = measure(here("cut", folder, cut, threshold), timeout_seconds=1800)
         cuts[cut] = {
             **last_line(measured), "wall_seconds": measured.wall_seconds,
@@ -299,6 +306,8 @@ def segment_slide(side: int, folder: Path) -> dict:
         "slide": side, "memory": MEMORY, "cuts": cuts, "plain": plain, "score": scored,
         "all_cuts_equal": len({found["sha"] for found in cuts.values()}) == 1,
         "wall_over_share": cuts["planned"]["seconds"] / share,
+        "cpu_over_plain": cuts["planned"]["cpu_seconds"] / plain["cpu_seconds"],
+        "peak_of_limit": max(c["peak_bytes"] for c in cuts.values()) / parse_bytes(MEMORY),
     }  # fmt: skip
     print({k: v for k, v in result.items() if k != "cuts"})
     return result
@@ -309,7 +318,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small images")
     parser.add_argument("--spatialdata", help="folder of an environment with SpatialData")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", choices=("rasters", "slide"))
+    parser.add_argument("--only", choices=("rasters", "segment"))
+    parser.add_argument("--side", type=int, help="of the slide to segment")
     parser.add_argument("--scratch", help="folder for the slide; by default a new one")
     parser.add_argument("--do", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -326,15 +336,16 @@ def main() -> None:
         return
     content: dict[str, object] = {"question": __doc__.splitlines()[0], **describe_machine()}
     repeats = 1 if options.quick else options.repeats
-    if options.only != "slide":
+    if options.only != "segment":
         side = 3000 if options.quick else SHAPE[1]
         content["rasters"] = compare_rasters(side, options.spatialdata, repeats)
     if options.only != "rasters":
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
-            content["segmentation"] = segment_slide(2000 if options.quick else SLIDE, Path(folder))
-    name = "spatial-quick" if options.quick else "spatial"
-    target = Path(tempfile.gettempdir()) if options.quick else None
-    path = write_json(name, content, *([target] if target else []))
+            slide = options.side or (2000 if options.quick else SLIDE)
+            content["segmentation"] = segment_slide(slide, Path(folder))
+    is_trial = options.quick or options.side
+    target = [Path(tempfile.gettempdir())] if is_trial else []
+    path = write_json("spatial-trial" if is_trial else "spatial", content, *target)
     print("kept in", path)
 
 

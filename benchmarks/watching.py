@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import psutil
-from measure import describe_machine, write_json
+from measure import RESULTS, describe_machine, write_json
 
 BARROW = [sys.executable, "-P", "-c", "from barrow.cli.main import main; main(prog_name='barrow')"]
 
@@ -215,8 +215,9 @@ def main() -> None:
                     f"{row['microseconds_per_task']:.0f} µs per task, CPU "
                     f"{row['cpu_microseconds_per_task']:.0f} µs per task"
                 )
-    if options.only is None:
-        write_json("watching", {"question": __doc__, **describe_machine(), **found})
+    path = RESULTS / "watching.json"
+    before = json.loads(path.read_text()) if options.only and path.exists() else {}
+    write_json("watching", {**before, "question": __doc__, **describe_machine(), **found})
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """What programs do that are ill in other ways than by their memory; see :mod:`soak.sick`."""
 
 import ctypes
+import mmap
 import os
 import signal
 import tempfile
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,6 +180,10 @@ def to_and_fro(client: Any) -> None:
     client.gather(client.map(nap, [0.1] * 4, pure=False))
 
 
+def stay(client: Any) -> None:
+    client.gather(client.map(nap, [0.1] * 16, pure=False))
+
+
 def crash(flag: str) -> None:
     if once(flag):
         os.kill(os.getpid(), signal.SIGSEGV)
@@ -230,29 +236,33 @@ def do_not_block(client: Any) -> None:
 
 
 def read_slowly(path: str) -> int:
-    """Read a file past the cache of the system."""
+    """Read a file past the cache of the system; what is packed is unpacked."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    import mmap
-
     room = mmap.mmap(-1, 1 << 16)
-    read = 0
+    read, unpacking = 0, zlib.decompressobj() if path.endswith("packed") else None
     while n := os.readv(number, [room]):
-        read += n
+        read += len(unpacking.decompress(room[:n])) if unpacking else n
     os.close(number)
     return read
 
 
-def wait_for_disk(client: Any) -> None:
+def wait_for_disk(client: Any, is_packed: bool = False) -> None:
     folder = Path(tempfile.mkdtemp(prefix="barrow-soak-", dir=os.path.expanduser("~")))
+    content = os.urandom(1 << 14) * 6400
     try:
         for number in range(4):
-            (folder / f"{number}").write_bytes(os.urandom(1 << 20) * 100)
+            name = f"{number}.packed" if is_packed else f"{number}"
+            (folder / name).write_bytes(zlib.compress(content, 1) if is_packed else content)
             os.sync()
         client.gather(client.map(read_slowly, [str(p) for p in folder.iterdir()], pure=False))
     finally:
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
+
+
+def read_packed(client: Any) -> None:
+    wait_for_disk(client, is_packed=True)
 
 
 def send_around(client: Any, is_local: bool = False) -> None:

@@ -68,6 +68,14 @@ def stand_still(client: Any) -> None:
     client.cancel(futures, force=True)
 
 
+def stand_and_restart(client: Any) -> None:
+    in_order(client, (hoard, 345))
+    wait_until(lambda: is_paused(client))
+    futures = client.map(double, range(8))
+    client.restart_workers(list(client.scheduler_info()["workers"]))
+    client.gather(futures)
+
+
 def spill(client: Any) -> None:
     # Small blocks: writing keeps up with making, and no worker comes near the limit that kills.
     blocks = client.map(make_block, range(45), megabytes=20)
@@ -86,7 +94,7 @@ def crumble(megabytes: int) -> None:
 
 
 def fragment(client: Any) -> None:
-    in_order(client, (crumble, 450))
+    in_order(client, (crumble, 540))
     time.sleep(6)
 
 
@@ -95,7 +103,7 @@ def trim() -> None:
 
 
 def fragment_and_trim(client: Any) -> None:
-    in_order(client, (crumble, 450))
+    in_order(client, (crumble, 540))
     client.run(trim)
     time.sleep(6)
 

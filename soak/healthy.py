@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from soak.ailing import do_not_straggle
+from soak.looping import loop_compiled
 from soak.pieces import double, make_block, nap, slowly, spin, total
 from soak.sick import Work
 
@@ -188,6 +189,18 @@ def grows(client: Any) -> None:
     client.gather(client.map(nap, [0.05] * 10, pure=False))
 
 
+def roots(n: int) -> float:
+    """Call compiled code again and again, each time for long."""
+    numbers = np.ones(1_000_000)
+    for _ in range(n):
+        numbers = np.sqrt(numbers)
+    return float(numbers[0])
+
+
+def numpy_in_a_loop(client: Any) -> None:
+    client.gather(client.map(roots, [500] * 8, pure=False))
+
+
 HEALTHY: Mapping[str, Work] = {
     work.__name__: work
     for work in (
@@ -195,5 +208,6 @@ HEALTHY: Mapping[str, Work] = {
         *(submit_one_by_one, kept, persisted, delayed, bag, graph_of_folds, store, load),
         *(scattered, as_they_come, somewhat_uneven, with_actors, fails_cleanly, cancelled),
         *(frames, local_threads, local_processes, grows, do_not_straggle),
+        *(loop_compiled, numpy_in_a_loop),
     )
 }

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -81,11 +82,10 @@ def observe(work: Work, client: Any, folder: Path) -> Result:
 def list_told(record: Any) -> list[barrow.Finding]:
     """Return what the doctor said while a program ran."""
     events = record.columns("event")
+    told = zip(events["kind"], events["message"], events["details"], strict=True)
     return [
         barrow.Finding(claim=message, **json.loads(details))
-        for kind, message, details in zip(
-            events["kind"], events["message"], events["details"], strict=True
-        )
+        for kind, message, details in told
         if kind == "finding"
     ]
 
@@ -188,14 +188,16 @@ def show(row: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def check(cases: Sequence[Case], repeats: int) -> list[dict[str, Any]]:
+def check(cases: Sequence[Case], repeats: int, at_once: int) -> list[dict[str, Any]]:
     """Run programs again and again, and say how often all that was claimed was so."""
     print(f"{'code':6} {'program':26} {'found':>10} {'s':>6}")
     rows = []
-    for case in cases:
-        rows.append(judge(case, [case.run_apart() for _ in range(repeats)]))
-        show(rows[-1])
-        keep("illnesses", rows)
+    with ThreadPoolExecutor(at_once) as pool:
+        runs = {case: [pool.submit(case.run_apart) for _ in range(repeats)] for case in cases}
+        for case, results in runs.items():
+            rows.append(judge(case, [result.result() for result in results]))
+            show(rows[-1])
+            keep("illnesses", rows)
     return rows
 
 
@@ -233,6 +235,7 @@ def main(arguments: Sequence[str]) -> int:
     """Do what was asked for; return 1 if anything is wrong."""
     parser = argparse.ArgumentParser(prog="python -m soak.illnesses")
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--at-once", type=int, default=1, help="programs side by side")
     parser.add_argument("--only", nargs="+", default=(), help="codes, or names of programs")
     parser.add_argument("--cures", action="store_true", help="compare before and after")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
@@ -251,7 +254,7 @@ def main(arguments: Sequence[str]) -> int:
 
         healthy = [name for name in HEALTHY if not only or name in only]
         cases = [*(Case(name, "ill") for name in ill), *(Case(name, "healthy") for name in healthy)]
-        rows = check(cases, given.repeats)
+        rows = check(cases, given.repeats, given.at_once)
     return 0 if all(row["is_good"] for row in rows) else 1
 
 

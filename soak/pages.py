@@ -19,6 +19,10 @@ Before and after, with `python -m soak.illnesses --cures` on {cores} cores:
 | program | time, ill | time, cured | memory, ill | memory, cured |
 |---|---|---|---|---|
 """
+UNMEASURED = {
+    "WRK07": "There is nothing to measure before and after: one waits, or looks into the code.",
+}
+"""Why there is no table, where no cure can be followed by a program."""
 
 
 def main() -> None:
@@ -34,6 +38,8 @@ def main() -> None:
         if measured:
             table = TABLE.format(cores=cures["machine"]["cores"])
             parts.append(table + "\n".join(map(_compare, measured)))
+        elif code in UNMEASURED:
+            parts.append(UNMEASURED[code])
         path.write_text("\n\n".join(parts) + "\n")
 
 

@@ -38,11 +38,13 @@ from soak.ailing import (
     python_only,
     read_across,
     read_along,
+    read_packed,
     retry,
     send_around,
     slow_machine,
     start_at_once,
     start_late,
+    stay,
     stay_here,
     straggle,
     tiny,
@@ -64,7 +66,14 @@ from soak.ailing_memory import (
     leak,
     spare_client,
     spill,
+    stand_and_restart,
     stand_still,
+)
+from soak.looping import (
+    loop_compiled,
+    loop_compiled_on_workers,
+    loop_in_python,
+    loop_on_workers,
 )
 from soak.pieces import little
 
@@ -123,6 +132,7 @@ SICK: Mapping[str, Sick] = {
         "MEM04",
         "orker",
         stand_still,
+        stand_and_restart,
         cluster=SMALL,
         is_lethal=True,
     ),
@@ -166,7 +176,7 @@ SICK: Mapping[str, Sick] = {
     "a slow machine": Sick("WRK02", "machine", slow_machine),
     "too little to do": Sick("WRK03", "next task", chain, all_do_it),
     "nobody offers it": Sick("WRK04", "5 tasks", want_what_is_not_there, little),
-    "to and fro": Sick("WRK05", "sent away", to_and_fro, is_lethal=True),
+    "to and fro": Sick("WRK05", "sent away", to_and_fro, stay, is_lethal=True),
     "a crash": Sick(
         "WRK06", "crash", crash_once, little, also=frozenset({"MEM03"}), is_lethal=True
     ),
@@ -184,7 +194,11 @@ SICK: Mapping[str, Sick] = {
         environment={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
     ),
     "a blocked loop": Sick("CPU03", "hold_lock", block_loop, do_not_block),
-    "waiting for the disk": Sick("DAT01", "read_slowly", wait_for_disk),
+    "an event loop": Sick("CPU04", "count_near", loop_in_python, loop_compiled),
+    "an event loop of barrow": Sick(
+        "CPU04", "count_near", loop_on_workers, loop_compiled_on_workers, cluster=ALONE
+    ),
+    "waiting for the disk": Sick("DAT01", "read_slowly", wait_for_disk, read_packed),
     "waiting for others": Sick("DAT02", "total", send_around, stay_here),
     "cutting anew": Sick("DAT03", "rechunk", cut_anew, cut_once),
     "a heavy graph": Sick("DAT04", "total", heavy, light),

@@ -14,6 +14,7 @@ ROWS = [
     {"cli"},
     {"collider", "ephys", "miniscope", "spatial"},
     {"fields"},
+    {"studying"},
     {"api"},
     {"resuming"},
     {"pipelines"},
@@ -30,6 +31,7 @@ ROWS = [
         "live",
     },
     {"explaining"},
+    {"forecasting"},
     {
         "sources",
         "probing",
@@ -39,6 +41,7 @@ ROWS = [
         "recording",
         "diagnosing",
         "reporting",
+        "simulating",
     },
     {"model"},
     {"shared"},

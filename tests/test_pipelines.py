@@ -236,7 +236,9 @@ def test_a_plan_can_run_twice(movie):
 
 def test_after_the_run_the_plan_shows_what_was_measured(movie, tmp_path):
     run = barrow.run(steps(level, order), movie, folder=tmp_path / "run", quiet=True)
-    assert run.plan.measured["wall_seconds"] == run.metrics["wall_seconds"]
+    stages = (*run.plan.before, run.plan)
+    spent = sum(stage.measured["wall_seconds"] for stage in stages)
+    assert spent == pytest.approx(run.metrics["wall_seconds"])
     assert run.plan.measured["chunks"] == run.plan.n_chunks
     saved = barrow.Plan.load(tmp_path / "run" / "plan.json")
     assert saved.measured == run.plan.measured
@@ -453,3 +455,16 @@ def test_the_record_of_a_pipeline_holds_all_its_stages(movie, tmp_path):
     assert len(report.timeline.tasks["lane"]) > len(record.table("task"))
     assert "the last of 2 stages" in report.headline
     assert report.seconds >= record.facts["ended"] - stage["began"] - 0.01
+
+
+def test_the_numbers_of_a_pipeline_are_those_of_all_its_stages(movie, tmp_path):
+    run = barrow.run(steps(level, order, rank_rows), movie, folder=tmp_path / "run", quiet=True)
+    stages = (*run.plan.before, run.plan)
+    assert len(stages) > 1
+    assert run.metrics["chunks"] == sum(stage.n_chunks for stage in stages)
+    assert run.metrics["items"] == MOVIE.size
+    assert json.loads((run.folder / "metrics.json").read_text()) == run.metrics
+    record = barrow.record(run.folder)
+    assert list(record.steps.index) == [stage.name for stage in stages]
+    for name in ("chunks", "written_bytes"):
+        assert record.steps[name].sum() == record.metrics[name] == run.metrics[name]

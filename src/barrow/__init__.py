@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from barrow.fields import ephys as ephys
     from barrow.fields import miniscope as miniscope
     from barrow.fields import spatial as spatial
+    from barrow.forecasting.what_if import what_if
     from barrow.model.finding import Finding
     from barrow.model.plan import Plan
     from barrow.model.run import Run
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from barrow.model.step import Step
     from barrow.observing import record, watch
     from barrow.recording.spans import span
+    from barrow.studying.chunks import chunk_study
+    from barrow.studying.measuring import scaling
 
 __version__ = "0.1.0"
 
@@ -37,6 +40,9 @@ _HOMES = {
     "span": "barrow.recording.spans",
     "load_ipython_extension": "barrow.recording.notebook",
     "report": "barrow.api",
+    "scaling": "barrow.studying.measuring",
+    "chunk_study": "barrow.studying.chunks",
+    "what_if": "barrow.forecasting.what_if",
     "diagnose": "barrow.explaining",
     "Finding": "barrow.model.finding",
     "Step": "barrow.model.step",
@@ -60,6 +66,9 @@ __all__ = [
     "record",
     "report",
     "diagnose",
+    "scaling",
+    "chunk_study",
+    "what_if",
     "Step",
     "Source",
     "Plan",

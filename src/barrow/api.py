@@ -112,7 +112,7 @@ def plan(
     check_options(options)
     model = _open_plan(like)
     if is_queue(cluster):
-        return plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
+        return plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model), steps)
     with find_site(cluster) as (site, _):
         return _plan_steps(steps, inputs, site, options, model)
 
@@ -302,15 +302,15 @@ def reduce(
     Answers are combined in an order that depends on the chunks alone, so the
     total does not change with the number of workers or their speed.
 
+    The other arguments are those of :func:`barrow.map`. With ``on_error="skip"``
+    chunks on which the function fails are left out of the total.
+
     Parameters
     ----------
     func
         Takes one array for each source and returns anything that can be combined.
     combine
         Takes two answers, of neighbouring chunks in order, and returns one.
-
-    The other arguments are those of :func:`barrow.map`. With ``on_error="skip"``
-    chunks on which the function fails are left out of the total.
 
     Examples
     --------
@@ -391,8 +391,8 @@ def cluster(
         Memory of each worker, for example ``"5GB"``. By default most free memory of
         this machine; in a job, that of its cores.
     resources
-        For this machine: what it has for tasks that ask for it, for example
-        ``{"GPU": 2}``. By default one of each.
+        What there is for tasks that ask for it, for example ``{"GPU": 2}``: on this machine,
+        by default one of each; or in each job, by default what ``sbatch`` asks for.
     slurm
         For ``"slurm"`` only:
 
@@ -403,7 +403,7 @@ def cluster(
         - ``timeout``: seconds to wait for the first worker (360);
         - ``interface``: the network card to use; by default the one that leads to the nodes;
         - ``setup``: lines of shell for each job, such as ``["module load python"]``;
-        - ``sbatch``: further options, such as ``["--qos=long"]``;
+        - ``sbatch``: further options, such as ``["--gres=gpu:1"]``;
         - ``folder``: where jobs write, in a place that all nodes see;
         - ``quiet``: say nothing while waiting.
 
@@ -474,7 +474,7 @@ def _run_steps(
     model = _open_plan(like)
     if is_queue(cluster):
         return _run_in_jobs(
-            plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model))
+            plan_for_queue(lambda site: _plan_steps(steps, inputs, site, options, model), steps)
         )
     with find_site(cluster) as (site, handle):
         return run_pipeline(_plan_steps(steps, inputs, site, options, model), site, handle)

@@ -10,12 +10,13 @@ from barrow.model.applied import Form, apply_step, join_lengths, leaves
 from barrow.model.cost import Cost
 from barrow.model.plan import Plan
 from barrow.model.reading import block_at, count_block_bytes, count_items
-from barrow.model.site import Site
+from barrow.model.site import THREADS, Site
 from barrow.model.source import Source
 from barrow.model.step import Step
+from barrow.planning.candidates import cuttable_dims, list_rungs
 from barrow.planning.layout import MEMORY_SHARE
 from barrow.planning.placement import asked_by, count_here, place
-from barrow.planning.planner import cuttable_dims, list_rungs, make_plan
+from barrow.planning.planner import make_plan
 from barrow.probing.costs import measure_cost
 from barrow.probing.probe import learn_form
 from barrow.probing.sizes import choose_samples
@@ -223,7 +224,7 @@ class _Known:
 def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
     """Return the cost of a chain of steps, measured at the sizes at which it may work."""
     site = place(site, target)
-    at_most = count_here(asked_by(target))
+    at_most = count_here(asked_by(target), site.machine.cores)
     if at_most is not None:
         # Measured as it will run: never more of them at once.
         cores = max(1, min(site.machine.cores, at_most))
@@ -254,6 +255,7 @@ def _measure(target: Source, site: Site, options: Mapping[str, Any]) -> _Known:
             budget_bytes=budget_bytes,
             is_stored=is_stored,
             may_fail=may_fail,
+            library_threads=int(asked_by(target).get(THREADS, 1)),
         )
     if not may_fail:  # else it may have been measured where the function fails
         question.keep(cost)

@@ -1,12 +1,15 @@
 """Start the engine that a plan asks for, with all that it needs around it."""
 
+import os
 import uuid
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from barrow.model.plan import Plan
-from barrow.pinning import one_library_thread
+from barrow.pinning import library_threads
 from barrow.planning.layout import worker_limit
 from barrow.recording.offering import offer_page
 from barrow.running.asking import Asking
@@ -17,6 +20,9 @@ from barrow.running.task import Work
 from barrow.running.unsticking import Unsticking
 from barrow.sites.staffing import Rest
 from barrow.steering import Course
+
+LOG_BYTES = 10**6
+"""Of what a job has written, its end is kept."""
 
 
 def start_engine(
@@ -38,7 +44,7 @@ def start_engine(
     if plan.engine == "inline":
         return InlineEngine(work)
     if plan.engine == "threads":
-        stack.enter_context(one_library_thread())
+        stack.enter_context(library_threads(work.library_threads or 1))
         return ThreadEngine(work, plan.threads)
     if plan.engine == "processes":
         from barrow.sites.local import start_local
@@ -47,9 +53,11 @@ def start_engine(
         cluster = stack.enter_context(start_local(plan.workers, plan.threads, limit))
     offer_page(cluster.client, root, plan.seconds)
     stack.callback(lambda: course.on_jobs(cluster.take_news()))
+    stack.callback(lambda: keep_logs(cluster.logs, root / "jobs"))
     key = f"{plan.name}-{uuid.uuid4().hex}"
     is_sized = plan.engine == "processes"
     stack.enter_context(cluster.hosting(key, plan.resources, in_each=is_sized))
+    work = replace(work, neighbours=plan.threads)
     if plan.is_local:
         work = work.shared()
     # A worker that keeps so much from its tasks has no room for the next one.
@@ -84,3 +92,14 @@ def start_engine(
         recycle_bytes=max(0, recycle),
         on_recycle=course.on_recycle,
     )
+
+
+def keep_logs(logs: Iterable[Path], folder: Path) -> None:
+    """Copy what jobs have written to the folder of a run: theirs goes when the cluster closes."""
+    for log in logs:
+        with suppress(OSError), log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - LOG_BYTES))
+            if size:
+                folder.mkdir(exist_ok=True)
+                (folder / log.name).write_bytes(file.read())

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
 from barrow.model.plan import Plan
 from barrow.model.run import Run
+from barrow.model.site import THREADS
 from barrow.model.skipped import Skipped
 from barrow.model.source import Source
 from barrow.planning.stored import choose_stored_chunks, divides
@@ -30,7 +32,8 @@ from barrow.presenting import open_stored, present, put_labels_of
 from barrow.recording.environment import describe_environment
 from barrow.recording.metrics import compare
 from barrow.recording.opening import begin_record
-from barrow.recording.own import OwnSampling, describe_run
+from barrow.recording.own import OwnSampling, describe_inside, describe_run
+from barrow.recording.own_metrics import join_stages, with_rates
 from barrow.recording.record import RecordWriter
 from barrow.recording.stages import take_over
 from barrow.remembering import doubting, learn_from
@@ -147,7 +150,14 @@ class _Execution:
             self.sink = self._make_sink()
             progress = self._steer(record, finished)
             plan = self.plan
-            work = Work(self.target, plan.grid, self.sink, plan.strides, plan.budget_bytes)
+            work = Work(
+                self.target,
+                plan.grid,
+                self.sink,
+                plan.strides,
+                plan.budget_bytes,
+                int(plan.resources.get(THREADS, 0)),
+            )
             engine = start_engine(plan, work, self.course, cluster, self.folder.root, stack)
             # From here on, what is in the folder is worth being taken up again.
             self._keep(self.folder.plan_path, self.plan.to_json())
@@ -164,15 +174,17 @@ class _Execution:
                 record.note_skipped(earlier)
             with OwnSampling(record) as sampling:
                 value = self._run(engine, record, progress)
+            record.describe(describe_inside(self.course.paces))
             totals = record.totals()
             wall = time.perf_counter() - began
             held = record.account(self.plan.slots, time.time() - wall, time.time())
-            metrics = {
+            record.describe({"peak_bytes": sampling.peak_bytes})
+            numbers = {
                 **totals,
                 **held,
                 "peak_bytes": sampling.peak_bytes,
-                "efficiency": totals["cpu_seconds"] / max(1e-9, held["held_seconds"]),
-                "read_bytes_per_second": totals["read_bytes"] / max(1e-9, wall),
+                "process_cpu_seconds": max(sampling.cpu_seconds, totals["cpu_seconds"]),
+                "items": prod(self.plan.lengths.values()),
                 "chunks_planned": self.plan.n_chunks,
                 "chunks_found": len(finished),
                 **self.course.counts(),
@@ -182,11 +194,13 @@ class _Execution:
                 "wall_seconds": wall,
                 "client_cpu_seconds": time.process_time() - cpu_began,
             }
+        metrics = with_rates(numbers)
+        joined = metrics if self.before is None else join_stages([self.before.metrics, metrics])
         learn_from(self.plan, len(finished), totals)
-        self._keep(self.folder.metrics_path, json.dumps(metrics, indent=2))
+        self._keep(self.folder.metrics_path, json.dumps(joined, indent=2))
         self.plan = replace(self.plan, measured=compare(self.plan, metrics))
         self._keep(self.folder.plan_path, self.plan.to_json())
-        return self._finish(value, metrics)
+        return self._finish(value, joined)
 
     @property
     def is_stored(self) -> bool:

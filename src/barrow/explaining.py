@@ -8,7 +8,7 @@ import warnings
 from os import PathLike
 from pathlib import Path
 
-from barrow.model.finding import Finding
+from barrow.model.finding import Findings
 from barrow.recording.reading import Record, open_record
 from barrow.reporting.content import Content
 from barrow.reporting.costs import is_worth_its_time
@@ -22,9 +22,12 @@ def explain(folder: str | PathLike[str]) -> Content:
 def explain_record(record: Record) -> Content:
     """Return what a report says of a record."""
     from barrow.diagnosing.diagnose import diagnose as find
+    from barrow.forecasting.what_if import foresee_curve
     from barrow.reporting.writing import read_content
 
-    return read_content(record, find(record))
+    # What is not over yet says little about what it would take with others.
+    outlook = foresee_curve(record) if "ended" in record.facts else None
+    return read_content(record, find(record), outlook)
 
 
 def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = None) -> Path:
@@ -35,7 +38,7 @@ def write_report(folder: str | PathLike[str], to: str | PathLike[str] | None = N
     return write_page(explain_record(record), record.path.parent if to is None else Path(to))
 
 
-def diagnose(folder: str | PathLike[str]) -> tuple[Finding, ...]:
+def diagnose(folder: str | PathLike[str]) -> Findings:
     """Return what is wrong with a run, from its record alone; the gravest first.
 
     Parameters
@@ -53,7 +56,7 @@ def diagnose(folder: str | PathLike[str]) -> tuple[Finding, ...]:
     """
     from barrow.diagnosing.diagnose import diagnose as find
 
-    return tuple(find(open_record(folder)))
+    return Findings(find(open_record(folder)))
 
 
 def write_unasked(folder: Path, run_seconds: float, chunks: int) -> None:

@@ -100,7 +100,8 @@ def attend(folder: Path, sender: Sender) -> Live:
 
 def tell_at_once(note: Callable[[str, str, Mapping[str, Any]], None], finding: Finding) -> None:
     """Put a finding into the record; if it is trouble, say it on standard error as well."""
-    note("finding", finding.claim, {"code": finding.code, "severity": finding.severity})
+    kept = ("code", "severity", "evidence", "advice")
+    note("finding", finding.claim, {name: getattr(finding, name) for name in kept})
     if finding.is_trouble:
         print(f"barrow: {finding.code}: {finding.claim} {finding.advice}", file=sys.stderr)
 

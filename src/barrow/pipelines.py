@@ -26,8 +26,9 @@ from barrow.model.run import Run
 from barrow.model.site import Site
 from barrow.model.source import Labels, Source
 from barrow.model.step import Step
+from barrow.planning.candidates import cuttable_dims, list_rungs
 from barrow.planning.layout import MEMORY_SHARE
-from barrow.planning.planner import cuttable_dims, is_stored, list_rungs
+from barrow.planning.planner import is_stored
 from barrow.planning.reuse import Here, join_misfits, reuse_plan
 from barrow.planning.stored import READER_BYTES, choose_between, divides, least_chunk
 from barrow.presenting import open_values

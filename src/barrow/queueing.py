@@ -1,15 +1,18 @@
 """Plan for jobs that are not there yet, then ask for jobs that suffice for the plan."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
-from barrow.errors import BudgetError
+from barrow.errors import BudgetError, InputError
 from barrow.model.plan import Plan
-from barrow.model.site import WORKER_BYTES, Site
+from barrow.model.site import THREADS, WORKER_BYTES, Offer, Site
+from barrow.model.step import Step
 from barrow.planning.layout import task_budget, worker_limit
 from barrow.sites.cluster import Cluster
+from barrow.sites.jobs import GPU
 from barrow.sites.machine import read_machine
 from barrow.sites.partitions import Node, Partition, choose_partition
 from barrow.sites.slurm import DEFAULT_JOBS, SlurmOptions, read_partitions, start_slurm
@@ -24,18 +27,23 @@ def is_queue(cluster: Any) -> bool:
     return isinstance(cluster, str) and cluster == "slurm"
 
 
-def plan_for_queue(make_plan: Callable[[Site], Plan]) -> Plan:
+def plan_for_queue(make_plan: Callable[[Site], Plan], steps: Sequence[Step]) -> Plan:
     """Return a plan for jobs with as little memory as it can be made for.
 
     At first a job gets the memory that belongs to its core, so that all cores of a node
-    can work. If no chunk fits that, it may take more, up to a whole node.
+    can work. If no chunk fits that, it may take more, up to a whole node. Beside that a job
+    has what one task of the steps asks for.
     """
     machine = read_machine()
+    asked = merge_asked(step.resources for step in steps)
+    check_asked(asked)
     partitions = read_partitions()
     choose_partition(partitions)  # refuses a cluster in which nothing is up
     refused: BudgetError | None = None
     for limit in list_limits([node for partition in partitions for node in partition.nodes]):
-        site = Site("dask", machine, DEFAULT_JOBS, 1, limit, is_local=False)
+        offer = Offer(int(asked.get(THREADS, 1)), limit, resources=asked)
+        crew = {f"to come {number}": offer for number in range(DEFAULT_JOBS)}
+        site = Site("dask", machine, DEFAULT_JOBS, 1, limit, is_local=False, crew=crew)
         try:
             return make_plan(site)
         except BudgetError as error:
@@ -72,14 +80,44 @@ def choose_options(plan: Plan, partitions: Sequence[Partition]) -> SlurmOptions:
     """
     peak = max(stage.peak_bound_bytes for stage in plan.stages)
     needed = max(LEAST_JOB_BYTES, peak + WORKER_BYTES)
-    chosen = choose_partition(partitions, needed)
-    most = max(node.memory_bytes for node in chosen.list_sufficient(needed, 1)[:1])
+    asked = merge_asked(stage.resources for stage in plan.stages)
+    cores = int(asked.get(THREADS, 1))
+    chosen = choose_partition(partitions, needed, cores=cores)
+    most = max(node.memory_bytes for node in chosen.list_sufficient(needed, cores)[:1])
     return SlurmOptions(
         partition=chosen.name,
         jobs=min(DEFAULT_JOBS, max(stage.n_chunks for stage in plan.stages)),
+        cores=cores,
+        sbatch=[f"--gres=gpu:{ceil(asked[GPU])}"] if GPU in asked else [],
         memory=max(needed, min(most, worker_limit(peak, 1))),
         quiet=bool(plan.options.get("quiet")),
     )
+
+
+def merge_asked(resources: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the most that is asked for of each resource.
+
+    Examples
+    --------
+    >>> merge_asked([{"GPU": 1}, {"threads": 4, "GPU": 0.5}])
+    {'GPU': 1, 'threads': 4}
+    """
+    most: dict[str, float] = {}
+    for asked in resources:
+        for name, amount in asked.items():
+            most[name] = max(amount, most.get(name, 0.0))
+    return most
+
+
+def check_asked(asked: Mapping[str, float]) -> None:
+    """Refuse resources of which it is not known how to ask SLURM for them."""
+    for name, amount in asked.items():
+        if name not in (GPU, THREADS):
+            raise InputError(
+                f"resources={{{name!r}: {amount:g}}} cannot be asked of SLURM by that name. "
+                "Open the jobs first and say what each has, as in "
+                f"barrow.cluster('slurm', resources={{{name!r}: {amount:g}}}, sbatch=[...])."
+            )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from barrow.model.applied import Apply, Form, apply_step, join_lengths
 from barrow.model.cost import Cost
 from barrow.model.plan import Plan
 from barrow.model.reading import block_at, count_items, count_stored_bytes
-from barrow.model.site import Machine, Site
+from barrow.model.site import THREADS, Machine, Site
 from barrow.model.source import Source
 from barrow.model.step import Step
 from barrow.places import history_file
+from barrow.planning.candidates import cuttable_dims
 from barrow.planning.chunks import count_chunks
 from barrow.planning.layout import slowdown_of
-from barrow.planning.planner import cuttable_dims
+from barrow.planning.placement import asked_by
 from barrow.planning.refining import Measured, refine
 from barrow.probing.costs import LONG_WORK_SECONDS, SHORT_WORK_SECONDS
 from barrow.probing.history import FORMAT, Entry, History
@@ -81,7 +83,9 @@ def ask_cost(
     """Return the question what a chain of steps costs at a site."""
     key = None
     if _history() is not None:
-        facts = ("cost", *_describe(site.machine), site.is_local, is_stored)
+        facts: tuple[Any, ...] = ("cost", *_describe(site.machine), site.is_local, is_stored)
+        if threads := asked_by(target).get(THREADS):
+            facts = (*facts, threads)
         key = kind_of_work(target, facts, cuttable=cuttable_dims(target))
     return Question(key, total_items, budget_bytes)
 

@@ -71,6 +71,34 @@ def test_tasks_that_are_long_enough_are_not_called_small(made, task):
     assert "CHK01" not in {finding.code for finding in diagnose(made(dask_task=tasks))}
 
 
+def test_a_loop_in_python_is_named_if_most_looks_found_it(made, task):
+    def diagnose_looks(found):
+        pace = {"looks": 20, "loops": {"count": found}}
+        inside = {"inside run": {"here/1": {"pace": pace}}}
+        return diagnose(made(facts=inside, dask_task=[task(1, 0.0, 90.0)]))
+
+    assert [finding.code for finding in diagnose_looks(10)] == ["CPU04"]
+    assert "count()" in diagnose_looks(10)[0].claim
+    assert diagnose_looks(9) == []
+
+
+@pytest.mark.parametrize(("wanted", "verdict"), [(0.95, "slow, not stuck"), (0.05, "hangs")])
+def test_what_a_task_wants_of_a_core_tells_slow_from_stuck(wanted, verdict, made, event):
+    running = {"status": "running", "ended": None}
+    told = {"key": "fit-1", "step": "fit", "elapsed": 20.0, "since": 2.0, "wanted": wanted}
+    (found,) = diagnose(made(facts=running, event=[event("long", time=22.0, **told)]))
+    assert found.code == "WRK07"
+    assert verdict in found.claim
+
+
+def test_a_worker_is_not_called_idle_while_it_had_a_task_that_was_lost(made, task):
+    process = {"kind": "worker", "host": "here", "threads": 1, "joined": 0.0}
+    workers = [{"name": f"here/{i}", "pid": i, "label": str(i), **process} for i in (1, 2)]
+    lost = task(1, 0.0, 50.0, compute_seconds=0.0, outcome="lost")
+    done = [task(2, 50.0, 50.0), task(3, 0.0, 100.0, worker="here/2")]
+    assert diagnose(made(process=workers, dask_task=[lost, *done])) == []
+
+
 @pytest.mark.parametrize("code", RULES)
 def test_every_code_has_a_family_and_a_page(code, request):
     assert Finding(code, "note", "").family

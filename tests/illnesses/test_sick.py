@@ -10,7 +10,7 @@ from soak.sick import ALONE, SICK
 
 QUICK = (
     *("killed at its limit", "a crash", "small chunks", "uneven load", "a straggler"),
-    *("waiting for others", "a heavy graph", "computed twice", "tried again"),
+    *("waiting for others", "a heavy graph", "computed twice", "tried again", "a blocked loop"),
 )
 """Some of each family that take a moment; ``python -m soak.illnesses`` runs them all, ten times."""
 QUEUED = {"SLM01", "SLM02", "SLM03", "SLM04"}

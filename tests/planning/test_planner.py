@@ -179,7 +179,7 @@ def test_a_storage_chunk_too_large_to_work_on_at_once_is_still_read_once():
 
 
 def test_a_million_shapes_are_not_tried_one_by_one(monkeypatch):
-    from barrow.planning import planner
+    from barrow.planning import candidates
 
     counted = []
 
@@ -187,6 +187,6 @@ def test_a_million_shapes_are_not_tried_one_by_one(monkeypatch):
         counted.append(ranges)
         return prod(stop - start for start, stop in ranges)
 
-    monkeypatch.setattr(planner, "count_items", count)
+    monkeypatch.setattr(candidates, "count_items", count)
     plan(lengths={"t": 10**5, "c": 64, "z": 512, "y": 8192, "x": 8192}, wants_store=True)
     assert len(counted) < 1000

@@ -4,7 +4,7 @@ import pytest
 import barrow
 from barrow.model.applied import apply_step
 from barrow.model.cost import Cost
-from barrow.planning.planner import list_rungs
+from barrow.planning.candidates import list_rungs
 from barrow.probing.child import measure_peaks
 from barrow.probing.costs import measure_cost
 from barrow.probing.fits import fit_peak

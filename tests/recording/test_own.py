@@ -1,6 +1,7 @@
 """Runs of barrow's own leave the same tables as a watched program."""
 
 import os
+import threading
 import time
 
 import numpy as np
@@ -57,3 +58,21 @@ def test_worker_processes_are_sampled_and_known_as_workers(local_cluster, tmp_pa
         record.query("select name from process where kind = 'worker'").name
     )
     check_times(run.metrics)
+
+
+def test_what_libraries_do_in_threads_of_their_own_counts_as_used():
+    def work_elsewhere(block):
+        thread = threading.Thread(target=burn, args=(0.3,))
+        thread.start()
+        thread.join()
+        return block
+
+    run = barrow.run(barrow.plan(work_elsewhere, np.ones(4), quiet=True, cluster=False))
+    assert run.metrics["cpu_seconds"] < 0.2 < run.metrics["process_cpu_seconds"]
+    assert run.metrics["efficiency"] > 0
+
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass

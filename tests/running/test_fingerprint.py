@@ -151,3 +151,18 @@ def test_a_function_has_the_same_key_when_it_has_travelled():
 
     func = Scale()
     assert key(cloudpickle.loads(cloudpickle.dumps(func))) == key(func)
+
+
+def test_what_an_object_with_a_name_holds_counts():
+    class Named:
+        def __init__(self, level):
+            self.level = level
+            self.__name__ = "named"
+
+        def __call__(self, x):
+            return x + self.level
+
+    keys = {key(Named(level)) for level in (1, 2)}
+    assert len(keys) == 2
+    assert None not in keys
+    assert key(Named(1)) in keys

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from barrow.errors import OutputError
-from barrow.running import folders
+from barrow.running import folders, locks
 from barrow.running.folders import find_result, open_result_folder, open_run_folder
 
 
@@ -48,9 +48,9 @@ def test_without_locks_a_process_that_is_gone_does_not_count(tmp_path, no_locks)
     folder = open_result_folder(tmp_path / "out.zarr")
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], stdout=-1)
     folder.release()
-    (folder.root / "owner").write_text(f"{folders._host()} {int(gone.stdout)}")
+    (folder.root / "owner").write_text(f"{locks.host_name()} {int(gone.stdout)}")
     again = open_result_folder(tmp_path / "out.zarr")
-    assert (again.root / "owner").read_text() == f"{folders._host()} {os.getpid()}"
+    assert (again.root / "owner").read_text() == f"{locks.host_name()} {os.getpid()}"
     again.release()
 
 
@@ -63,16 +63,16 @@ def test_without_locks_nothing_is_taken_from_another_machine(tmp_path, no_locks)
 
 
 def test_a_lock_on_a_folder_that_was_moved_away_meanwhile_is_not_enough(tmp_path, monkeypatch):
-    lock, moved = folders._lock, []
+    lock, moved = locks.lock_folder, []
 
-    def lock_late(folder):
-        got = lock(folder)
+    def lock_late(root, place):
+        got = lock(root, place)
         if not moved:
             # Just now, whoever had it has finished.
-            moved.append(folder.store.rename(tmp_path / "out.zarr"))
+            moved.append(root.parent.rename(tmp_path / "out.zarr"))
         return got
 
-    monkeypatch.setattr(folders, "_lock", lock_late)
+    monkeypatch.setattr(locks, "lock_folder", lock_late)
     folder = open_result_folder(tmp_path / "out.zarr")
     assert folder.store.exists()
     assert moved == [tmp_path / "out.zarr"]
@@ -103,7 +103,7 @@ def test_only_folders_of_dead_processes_of_this_machine_are_removed(tmp_path, mo
     mine = open_run_folder("f").root
     old = time.time() - 3 * 24 * 3600
     dead = mine.with_name(mine.name.replace(f"-{os.getpid()}-", "-999999999-"))
-    elsewhere = dead.with_name(dead.name.replace(folders._host(), "elsewhere"))
+    elsewhere = dead.with_name(dead.name.replace(locks.host_name(), "elsewhere"))
     odd = mine.with_name("odd")
     for path in (dead, elsewhere, odd):
         shutil.copytree(mine, path)

@@ -6,7 +6,7 @@ import time
 import pytest
 from distributed import Client
 
-from barrow.model.site import MEMORY
+from barrow.model.site import MEMORY, THREADS
 from barrow.sites.attached import attach
 from barrow.sites.hosting import PREFIX
 
@@ -54,7 +54,7 @@ def await_that(is_so, seconds=30.0):
 
 def test_workers_offer_what_tasks_may_use_beside_what_they_offered_before(cluster):
     with cluster.hosting("run"):
-        assert offered(cluster) == [{"GPU": 1, MEMORY: 659}] * 2
+        assert offered(cluster) == [{"GPU": 1, THREADS: 2, MEMORY: 659}] * 2
 
 
 def test_no_plugin_is_left_when_the_run_has_ended(cluster, dask_cluster):

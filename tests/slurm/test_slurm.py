@@ -172,19 +172,34 @@ def test_jobs_come_as_the_work_can_use_them(slurm, gate):
         assert cluster.losses == []
 
 
-def test_tasks_that_ask_for_what_no_job_offers_are_refused_and_one_that_does_gets_them(slurm):
+def test_tasks_that_ask_for_what_no_job_offers_are_refused_and_those_that_do_get_them(slurm):
     data = np.full((6, 4), 9.0)
-    with barrow.cluster("slurm", jobs=1, **SIZES) as cluster:
+    with barrow.cluster("slurm", jobs=1, resources={"licence": 1}, **SIZES):
         with pytest.raises(InputError, match="asks for 1 GPU, but no worker"):
             barrow.map(np.sqrt, data, resources={"GPU": 1}, quiet=True)
-        cluster.client.run(offer_gpu)
-        assert slurm.wait_until(lambda: cluster.workers[0].resources.get("GPU"))
-        out = barrow.map(np.sqrt, data, resources={"GPU": 1}, quiet=True)
+        out = barrow.map(np.sqrt, data, resources={"licence": 1}, quiet=True)
         assert np.array_equal(out[:], np.full((6, 4), 3.0))
 
 
-async def offer_gpu(dask_worker):
-    await dask_worker.set_resources(GPU=1)
+def test_a_task_that_asks_for_threads_gets_a_job_with_as_many_cores(slurm):
+    out = barrow.map(
+        count_threads, np.zeros((6, 4)), resources={"threads": 2}, cluster="slurm", quiet=True
+    )
+    assert np.all(out[:] == 2)
+
+
+def count_threads(x):
+    import os
+
+    from threadpoolctl import threadpool_info
+
+    allowed = max(pool["num_threads"] for pool in threadpool_info())
+    return x + min(allowed, int(os.environ.get("SLURM_CPUS_PER_TASK", allowed)))
+
+
+def test_a_resource_that_slurm_has_no_name_for_is_refused(slurm):
+    with pytest.raises(InputError, match="'camera': 1} cannot be asked of SLURM by that name"):
+        barrow.map(np.sqrt, np.ones(4), resources={"camera": 1}, cluster="slurm", quiet=True)
 
 
 def test_jobs_run_on_several_nodes_and_one_that_fails_is_done_without(slurm, gate):
@@ -338,7 +353,8 @@ def test_a_job_whose_time_ends_before_its_task_is_in_the_record_of_the_run(slurm
     margins = iter([2.0])  # for the worker, which has no time to finish its task
     patch = pytest.MonkeyPatch()
     patch.setattr(job_pool, "choose_margin", lambda _: next(margins, 57.0))
-    with barrow.cluster("slurm", jobs=1, walltime=60, **SIZES) as cluster:
+    words = {"setup": ["echo I begin"], **SIZES}
+    with barrow.cluster("slurm", jobs=1, walltime=60, **words) as cluster:
         plan = barrow.plan(gate.make_function(), np.zeros((8, 4)), quiet=True, cluster=cluster)
         folder = tmp_path / "run"
         thread, answers = run_aside(lambda: barrow.run(plan, cluster=cluster, folder=folder))
@@ -349,6 +365,7 @@ def test_a_job_whose_time_ends_before_its_task_is_in_the_record_of_the_run(slurm
         assert np.array_equal(answers[0].result[:], np.ones((8, 4)))
     (found,) = [finding for finding in answers[0].findings if finding.code == "SLM03"]
     assert found.claim.startswith("Job ")
+    assert {p.read_text() for p in folder.glob("**/jobs/job-*.log")} == {"I begin\n"}
 
 
 # Endings

@@ -118,3 +118,55 @@ def test_a_plan_used_again_runs_no_more_at_once_than_the_steps_allow():
     many = replace(plan, engine="threads", threads=2)
     with pytest.raises(InputError, match="one task at a time"):
         barrow.plan(np.negative, DATA, resources=GPU, quiet=True, like=many)
+
+
+# Threads
+
+
+def count_threads(x):
+    """Say in every element how many threads a library of this process may use."""
+    from threadpoolctl import threadpool_info
+
+    return np.full_like(x, max(pool["num_threads"] for pool in threadpool_info()))
+
+
+@pytest.mark.parametrize("engine", ["inline", "threads", "processes"])
+def test_libraries_have_the_threads_that_a_task_asks_for(engine):
+    step = barrow.Step(count_threads, resources={"threads": 2})
+    here = Site("process", replace(read_machine(), cores=4))
+    plan = plan_pipeline([step], [barrow.open(DATA)], here, {})
+    plan = in_chunks(plan, engine=engine, threads=1, budget_bytes=10**8)
+    assert np.all(barrow.run(plan, quiet=True).result == 2)
+
+
+def test_tasks_that_ask_for_several_threads_do_not_crowd_the_machine():
+    steps = [barrow.Step(np.negative, resources={"threads": 3})]
+    here = Site("process", replace(read_machine(), cores=8))
+    plan = plan_pipeline(steps, [barrow.open(np.zeros((400, 400)))], here, {})
+    assert plan.slots <= 2
+    assert "asks for 3 threads and this machine offers 8 threads" in plan.reasons[0]
+
+
+def test_a_worker_gives_its_threads_to_a_task_that_asks_for_all_of_them(start_dask):
+    with (
+        start_dask(n_workers=1, threads_per_worker=4, processes=False) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        plan = barrow.plan(
+            count_threads, DATA, resources={"threads": 4}, quiet=True, cluster=client
+        )
+        assert plan.slots == 1
+        assert np.all(barrow.run(in_chunks(plan)).result == 4)
+
+
+def test_more_threads_than_a_worker_has_are_refused(local_cluster):
+    with pytest.raises(InputError, match=r"asks for 64 threads, but a worker here has only 1\."):
+        barrow.map(np.negative, DATA, resources={"threads": 64}, quiet=True)
+    with pytest.raises(InputError, match="give a whole number"):
+        barrow.map(np.negative, DATA, resources={"threads": 1.5}, quiet=True)
+
+
+def test_threads_of_a_run_leave_the_cores_to_one_another():
+    plan = barrow.plan(count_threads, DATA, quiet=True)
+    plan = in_chunks(plan, engine="threads", threads=2, budget_bytes=10**8)
+    assert np.all(barrow.run(plan, quiet=True).result == 1)

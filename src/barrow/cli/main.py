@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import barrow
+from barrow.cli.examples import add_examples
 from barrow.cli.interrupted import ending_cleanly
 from barrow.errors import BarrowError
 
@@ -23,11 +24,14 @@ COMMANDS = (
     "compare",
     "diagnose",
     "doctor",
+    "scaling",
+    "what-if",
     "cluster",
     "ephys",
     "miniscope",
     "spatial",
     "collider",
+    "completion",
 )
 
 
@@ -42,7 +46,9 @@ class LazyGroup(click.Group):
         """Return a command, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        found: click.Command = import_module(f"barrow.cli.{cmd_name}").command
+        name = cmd_name.replace("-", "_")
+        found: click.Command = import_module(f"barrow.cli.{name}").command
+        add_examples(found, cmd_name)
         return found
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -58,4 +64,14 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(barrow.__version__, message="barrow %(version)s")
 def main() -> None:
-    """Run your own function over data larger than memory."""
+    """Run your own function over data larger than memory.
+
+    \b
+    First steps:
+      barrow demo                                  see it work
+      barrow doctor                                is this machine fit for it?
+      barrow map numpy:sqrt x.npy --to out.zarr    a function over a file
+      barrow watch script.py                       a Dask program, as it is
+
+    `barrow COMMAND --help` has examples of each.
+    """

@@ -34,6 +34,32 @@ class Size(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class Numbers(click.ParamType):
+    """Whole numbers from 1 on, as in 1,2,4."""
+
+    name = "n,n,…"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Return the numbers."""
+        parts = str(value).split(",")
+        if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r} is no list of numbers. Write for example 1,2,4.", param, ctx)
+        return [int(part) for part in parts]
+
+
+class Length(click.ParamType):
+    """A dimension and a length, as in y=512."""
+
+    name = "dim=n"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
+        """Return both."""
+        dim, _, length = str(value).rpartition("=")
+        if not dim or not length.isdecimal():
+            self.fail(f"{value!r} is no length. Write for example y=512.", param, ctx)
+        return dim, int(length)
+
+
 class _Dim(click.ParamType):
     """A dimension by its name, or an axis by its number."""
 

@@ -179,7 +179,10 @@ class Facts:
 
         ``overhead``: a task waited and a slot was free; ``idle``: nothing waited.
         """
-        return split_free_time(self.ran, self.active, self.slots)
+        is_done = self.tasks["outcome"] == "done"
+        # What did not come to its end kept a worker busy as well, from when it was handed out.
+        began = self.tasks["began"].where(is_done, self.tasks["started"])
+        return split_free_time(self.tasks.assign(began=began), self.active, self.slots)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from barrow.model.finding_text import format_html, list_lines
+
 Severity = Literal["note", "warning", "failure"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "failure")
 """From the least to the most."""
@@ -54,3 +56,18 @@ class Finding:
     def is_trouble(self) -> bool:
         """Whether it is more than a note."""
         return self.severity != "note"
+
+    def __str__(self) -> str:
+        return "\n    ".join(list_lines(self))
+
+    def _repr_html_(self) -> str:
+        return format_html([self])
+
+
+class Findings(tuple[Finding, ...]):
+    """All that was found, the gravest first: a tuple that a notebook shows well."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return format_html(self)

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
-from barrow.model.finding import Finding
+from barrow.model.finding import Finding, Findings
 from barrow.model.plan import Plan
 from barrow.model.skipped import Skipped
 from barrow.units import format_bytes, format_count, format_seconds
+
+MOST_SKIPPED = 8
+"""Chunks that a notebook lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,7 @@ class Run:
     """Diagnoses the run when that is asked for; given by the layers above."""
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> Findings:
         """What is wrong with the run, the gravest first; see ``docs/findings``.
 
         Examples
@@ -50,7 +54,7 @@ class Run:
         >>> barrow.run(barrow.plan(np.sqrt, np.full((4, 5), 9.0))).findings
         ()
         """
-        return () if self.find is None else self.find(self.folder)
+        return Findings(() if self.find is None else self.find(self.folder))
 
     @property
     def report_path(self) -> Path:
@@ -78,3 +82,11 @@ class Run:
             f"{format_seconds(m['cpu_seconds'])} of CPU in tasks, largest process "
             f"{format_bytes(m['peak_resident_bytes'])}"
         )
+
+    def _repr_html_(self) -> str:
+        lines = [f"<p><b>{escape(str(self))}</b></p>", self.plan._repr_html_()]
+        if self.folder.exists():  # it goes with a result that was given no place
+            lines.append(self.findings._repr_html_())
+            lines.append("<p><code>run.report_path</code>: tasks, workers and memory over time</p>")
+        lines += [f"<p>left out: {escape(str(chunk))}</p>" for chunk in self.skipped[:MOST_SKIPPED]]
+        return "".join(lines)

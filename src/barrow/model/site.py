@@ -9,6 +9,9 @@ MEMORY = "barrow-memory"
 UNIT_BYTES = 2**20
 """Of that resource. Whole numbers: sums of fractions would drift until nothing fits any more."""
 
+THREADS = "threads"
+"""Name of the resource that every worker offers: as much as it has threads."""
+
 JOB_TOPIC = "barrow-job"
 """Under which a scheduler is told what becomes of jobs of a queue that hold its workers."""
 
@@ -57,6 +60,17 @@ class Offer:
     held_bytes: int = 0
     """What it held before the run, its interpreter included."""
     resources: Mapping[str, float] = field(default_factory=dict)
+
+    def amount(self, resource: str) -> float:
+        """Return how much it offers of a resource.
+
+        Examples
+        --------
+        >>> offer = Offer(threads=4, limit_bytes=10**9, resources={"GPU": 1})
+        >>> offer.amount("GPU"), offer.amount("threads"), offer.amount("licence")
+        (1, 4, 0)
+        """
+        return self.threads if resource == THREADS else self.resources.get(resource, 0)
 
     @property
     def room_bytes(self) -> int:

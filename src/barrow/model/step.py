@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from barrow.errors import InputError
-from barrow.model.site import MEMORY
+from barrow.model.site import MEMORY, THREADS
 
 BORDERS = ("reflect", "mirror", "nearest", None)
 """What a halo holds beyond the edge of the data, in the words of scipy.ndimage."""
@@ -40,6 +40,8 @@ class Step:
         What a task needs to itself while it runs, by name, for example
         ``{"GPU": 1}``. On a Dask cluster it runs on workers that offer it; on this
         machine there is one of each, so tasks that ask for one run one at a time.
+        ``{"threads": 4}``: numerical libraries may use so many threads in a task, and
+        fewer tasks run at once.
 
     Examples
     --------
@@ -127,6 +129,10 @@ def check_resources(resources: Mapping[str, float] | None) -> dict[str, float]:
         if not isinstance(name, str) or name == MEMORY:
             raise InputError(
                 f"resources= names {name!r}. Give a name such as 'GPU'; memory is taken care of."
+            )
+        if name == THREADS and amount != int(amount):
+            raise InputError(
+                f"resources={{'threads': {amount!r}}}: give a whole number of threads."
             )
     return dict(resources or {})
 

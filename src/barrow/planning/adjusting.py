@@ -12,9 +12,9 @@ from typing import Any
 from barrow.model.cost import Cost
 from barrow.model.grid import Grid
 from barrow.model.plan import Plan
+from barrow.planning.candidates import Candidate, Choice
 from barrow.planning.ladder import climb
 from barrow.planning.layout import CHUNK_SECONDS, Layout, measure_crowd
-from barrow.planning.planner import Candidate, Choice
 from barrow.units import format_seconds
 
 # A change has to be worth it: what it rests on is a guess as well.

@@ -14,10 +14,11 @@ from barrow.model.grid import Grid
 from barrow.model.plan import Place, Plan
 from barrow.model.site import Site
 from barrow.model.source import Source
+from barrow.planning.candidates import cuttable_dims
 from barrow.planning.crew import list_shares
 from barrow.planning.layout import make_layout, task_budget
 from barrow.planning.placement import asked_by, count_here, explain_placement, place
-from barrow.planning.planner import cuttable_dims, predict_plan, step_names
+from barrow.planning.planner import predict_plan, step_names
 from barrow.planning.stored import (
     READER_BYTES,
     choose_between,
@@ -156,7 +157,7 @@ def _misfits_of_site(like: Plan, target: Source, here: Here) -> list[str]:
         return []
     if not here.may_be_parallel and like.slots > 1:
         return [f"it runs {like.slots} tasks at once, but cluster=False rules that out"]
-    at_most = count_here(asked_by(target))
+    at_most = count_here(asked_by(target), site.machine.cores)
     if at_most is not None and like.slots > at_most:
         return [f"it runs {like.slots} tasks, but {explain_placement(target, site, at_most)}"]
     if like.slots > site.machine.cores:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
 
+from barrow import pinning
 from barrow.model.applied import evaluate
 from barrow.model.cost import Cost
 from barrow.model.curve import Points
 from barrow.model.metered import Meter, metered
 from barrow.model.reading import count_stored_bytes
 from barrow.model.source import Source
-from barrow.pinning import one_library_thread
 from barrow.probing.ahead import read_ahead
 from barrow.probing.lock import measure_lock_share
 from barrow.probing.peaks import measure_peak
@@ -54,6 +54,7 @@ def measure_cost(
     budget_bytes: int,
     is_stored: bool,
     may_fail: bool = False,
+    library_threads: int = 1,
 ) -> Cost:
     """Return the cost of a chain of steps.
 
@@ -67,9 +68,11 @@ def measure_cost(
         Whether the answer goes to a store, so that writing counts.
     may_fail
         Whether the function may raise on some of the samples: not on all of them.
+    library_threads
+        What a task may use of numerical libraries.
     """
     began = time.perf_counter()
-    with one_library_thread(), ThreadPoolExecutor(cores) as pool:
+    with pinning.library_threads(library_threads), ThreadPoolExecutor(cores) as pool:
         ahead = read_ahead(target, samples)
         timed = target
         if ahead is not None:
@@ -163,10 +166,14 @@ class _Timing:
             expected = self._warm_up(sample.blocks[0])
         else:
             expected = self._full_seconds[-1] * sample.items / self.points[-1][0]
-            if len(self.points) > 1 and self.predicted < SHORT_WORK_SECONDS:
+            # Of short work a second size is worth knowing only if it is a small part of it.
+            is_small_part = len(self.points) == 1 and 4 * expected < self.predicted
+            if self.predicted < SHORT_WORK_SECONDS and not is_small_part:
                 return False
         # Alone and side by side; of the first size at least once.
         trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
+        if expected * self._total_items / sample.items < SHORT_WORK_SECONDS / 4:
+            trials = min(1, trials)
         if trials < 1 and self.points:
             return False
         if trials > 1 and self.points:

@@ -5,6 +5,7 @@ not in a corner that may be empty, and starts where a storage chunk starts.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from math import prod
 
 Core = dict[str, tuple[int, int]]
 
@@ -12,6 +13,9 @@ Core = dict[str, tuple[int, int]]
 # lengths that occur in data, so that an axis of the answer can be told by its
 # length alone.
 _FIRST, _SECOND, _STEP = 11, 17, 2
+# Where dimensions that are whole make that a lot of data, less is tried first.
+_FEW, _SOME = 3, 5
+_MUCH_ITEMS = 2**16
 _ROUNDS = 4
 _MIDDLE = 0.5
 _ELSEWHERE = (0.25, 0.75, 0.125, 0.875)
@@ -34,10 +38,14 @@ def sample_cores(
     [{'c': (0, 3), 'x': (500, 513)}, {'c': (0, 3), 'x': (500, 519)}]
     """
     seen: list[list[Core]] = []
-    turns = [(4**turn, _MIDDLE) for turn in range(_ROUNDS)] + [(1, place) for place in _ELSEWHERE]
-    for factor, place in turns:
-        small = _core(lengths, grain, whole, _FIRST * factor, place, shrink=True)
-        large = _core(lengths, grain, whole, _SECOND * factor, place, shrink=False)
+    turns = [(_FIRST * 4**turn, _SECOND * 4**turn, _MIDDLE) for turn in range(_ROUNDS)]
+    turns += [(_FIRST, _SECOND, place) for place in _ELSEWHERE]
+    usual = _core(lengths, grain, whole, _SECOND, _MIDDLE, shrink=False)
+    if prod(map(_size, usual.values())) > _MUCH_ITEMS:
+        turns.insert(0, (_FEW, _SOME, _MIDDLE))
+    for first, second, place in turns:
+        small = _core(lengths, grain, whole, first, place, shrink=True)
+        large = _core(lengths, grain, whole, second, place, shrink=False)
         cores = [small] if small == large else [small, large]
         cores += _tell_apart(small, large)
         if cores not in seen:

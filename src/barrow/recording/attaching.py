@@ -8,6 +8,7 @@ import functools
 import os
 from typing import Any
 
+from barrow.model import pace
 from barrow.recording import (
     attempts,
     graphs,
@@ -26,7 +27,7 @@ from barrow.recording.spans import current_span, layers_since
 from barrow.recording.worker_watch import NannyWatch, WorkerWatch
 
 TRAVELLING = (
-    *(attempts, graphs, inside, layers, live_page),
+    *(attempts, graphs, inside, layers, live_page, pace),
     *(scheduler_watch, sending, standing, worker_watch),
 )
 """Modules that are sent to other processes, where barrow may not be installed."""

@@ -1,30 +1,33 @@
 """What only a worker itself can see: who waits for the interpreter, what its tasks are doing.
 
-This module is sent by value to workers that run elsewhere: it uses the standard library, and
-what the worker has loaded anyway.
+This module is sent by value to workers that run elsewhere: it uses the standard library, what the
+worker has loaded anyway, and of barrow only modules that travel with it.
 """
 
 import ctypes
 import sys
-import sysconfig
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any
+
+from barrow.model.pace import Pace, is_own, read_wanted
 
 RARE_SECONDS = 5.0
 """Between two looks that take a millisecond or more."""
 LOOKS = 2
 TICK_SECONDS = 0.05
+LATE_SECONDS, MOST_TURNS = 0.5, 8
+SURE_SECONDS = 1.0
 MOST_HOT = 5
 _MALLINFO = [
     (name, ctypes.c_size_t)
     for names in ("arena ordblks smblks hblks hblkhd", "usmblks fsmblks uordblks fordblks top")
     for name in names.split()
 ]
-_LIBRARIES = (sysconfig.get_paths()["stdlib"], "site-packages", "<frozen")
 
 
 class Inside:
@@ -40,21 +43,29 @@ class Inside:
         self._looks = 0
         self._waited = 0.0
         self._hot: Counter[str] = Counter()
+        self._pace = Pace()
         self._rare: dict[str, Any] = {}
         self._looked = 0.0
-        self._ticked: float | None = None
-        self._late, self._late_at = 0.0, 0.0
+        # From the beginning: a task may block the loop before its first turn.
+        self._ticked = time.monotonic()
+        self._turns: list[tuple[float, float]] = []
+        self._begun: dict[int, tuple[str, float, float]] = {}
 
     def tick(self) -> None:
         """Note how late the loop is with this call, one of many in equal distances."""
         now = time.monotonic()
-        if self._ticked is not None and (late := now - self._ticked - TICK_SECONDS) > self._late:
-            self._late, self._late_at = late, time.time()
+        late = now - self._ticked - TICK_SECONDS
         self._ticked = now
+        if late > LATE_SECONDS:
+            # Several: the longest of all may be the fault of the machine, the next of a task.
+            turns = sorted([*self._turns, (late, time.time())], reverse=True)
+            self._turns = turns[:MOST_TURNS]
 
     def look(self, threads: Iterable[int]) -> dict[str, Any]:
         """Return what is known of this process; ``threads`` are those that compute."""
-        self._see_frames(frozenset(threads))
+        computing = frozenset(threads)
+        self._pace.look(computing)
+        self._see_frames(computing)
         self._wait_for_interpreter()
         now = time.monotonic()
         if now - self._looked > RARE_SECONDS:
@@ -64,10 +75,34 @@ class Inside:
             "gil_looks": self._looks,
             "gil_waited": self._waited,
             "hot": dict(self._hot.most_common(MOST_HOT)),
-            "late": self._late,
-            "late_at": self._late_at,
+            "turns": self._turns,
+            "pace": self._pace.seen,
             **self._rare,
         }
+
+    def weigh(self, running: Mapping[int, str]) -> dict[str, float]:
+        """Return the share of a core that each task wants, since it was seen first.
+
+        What it wants is what it uses and what it waits for because others have the cores.
+
+        Parameters
+        ----------
+        running
+            The name of the task in each thread that computes.
+        """
+        natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
+        now, begun, found = time.monotonic(), {}, {}
+        for thread, name in running.items():
+            spent = read_wanted(natives.get(thread))
+            if spent is None:
+                continue
+            known = self._begun.get(thread)
+            begun[thread] = known if known and known[0] == name else (name, now, spent)
+            _, since, before = begun[thread]
+            if now - since > SURE_SECONDS:
+                found[name] = (spent - before) / (now - since)
+        self._begun = begun
+        return found
 
     def _wait_for_interpreter(self) -> None:
         """Let the interpreter go and take it again: that takes long while others hold it."""
@@ -78,12 +113,11 @@ class Inside:
             self._looks += 1
 
     def _see_frames(self, threads: frozenset[int]) -> None:
-        frames = sys._current_frames()
         for thread in threads:
-            if frame := frames.get(thread):
-                name = name_function(frame)
-                if name:
-                    self._hot[name] += 1
+            # Not kept in a variable: the frame of this call is among them, and so all of them,
+            # with what their tasks hold, would stay until the next collection of garbage.
+            if name := name_function(sys._current_frames().get(thread)):
+                self._hot[name] += 1
         if len(self._hot) > 50 * MOST_HOT:
             self._hot = Counter(dict(self._hot.most_common(MOST_HOT)))
 
@@ -99,8 +133,7 @@ def name_function(frame: FrameType | None) -> str:
     'fit'
     """
     while frame is not None:
-        name = frame.f_code.co_filename
-        if not any(library in name for library in _LIBRARIES):
+        if is_own(frame):
             return frame.f_code.co_qualname.replace("<locals>.", "")
         frame = frame.f_back
     return ""

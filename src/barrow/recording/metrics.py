@@ -11,6 +11,7 @@ import numpy as np
 
 from barrow.model.plan import Plan
 from barrow.recording.accounting import STATES, Observed, account
+from barrow.recording.own_metrics import measure_own, measure_own_steps
 
 if TYPE_CHECKING:
     import pandas
@@ -21,10 +22,12 @@ _BUSY = ("compute", "transfer", "spill")
 
 
 def measure(record: "Record") -> dict[str, Any]:
-    """Return the numbers of a program that was watched."""
+    """Return the numbers of a program that was watched, or of a run of barrow's own."""
     facts = record.facts
-    tasks, processes = record.table("dask_task"), record.table("process")
     began, ended = _bounds(record)
+    if facts.get("kind") != "watch":
+        return measure_own(record, began, ended)
+    tasks, processes = record.table("dask_task"), record.table("process")
     wall = ended - began
     workers = processes[processes["threads"].fillna(0) > 0]
     seconds = account(_observe(tasks, workers, ended), began, ended)
@@ -65,6 +68,8 @@ def measure_steps(record: "Record") -> "pandas.DataFrame":
     """Return a row for each step: tasks, seconds and bytes."""
     import pandas
 
+    if record.facts.get("kind") != "watch":
+        return measure_own_steps(record)
     tasks = record.table("dask_task")
     frame = tasks.assign(
         seconds=tasks["ended"] - tasks["started"],
@@ -86,7 +91,7 @@ def measure_steps(record: "Record") -> "pandas.DataFrame":
         median_seconds=("compute_seconds", "median"),
         longest_seconds=("compute_seconds", "max"),
     )
-    cpu = _cpu_by_step(record.facts)
+    cpu = cpu_by_step(record.facts)
     steps["wall_seconds"] = steps["last"] - steps["first"]
     steps["cpu_seconds"] = pandas.Series(
         [cpu.get(str(name), np.nan) for name in steps.index], index=steps.index, dtype=float
@@ -99,12 +104,13 @@ def measure_steps(record: "Record") -> "pandas.DataFrame":
 
 def _bounds(record: "Record") -> tuple[float, float]:
     facts = record.facts
-    began = float(facts["began"])
+    stages = facts.get("stages") or [facts]
+    began = float(stages[0]["began"])
     if "ended" in facts:
         return began, float(facts["ended"])
     latest = record.query(
         "select max(t) as t from (select max(time) as t from sample "
-        "union all select max(ended) from dask_task)"
+        "union all select max(ended) from dask_task union all select max(started) from task)"
     )["t"][0]
     if record.status == "running":
         return began, time.time()
@@ -167,7 +173,7 @@ def _measure_use(record: "Record", began: float) -> dict[str, Any]:
     return {n: float(sums[n]) if n == "cpu_seconds" else int(sums[n]) for n in names}
 
 
-def _cpu_by_step(facts: Mapping[str, Any]) -> dict[str, float]:
+def cpu_by_step(facts: Mapping[str, Any]) -> dict[str, float]:
     """Return the CPU seconds of each step, as Dask's workers have measured them."""
     found: dict[str, float] = {}
     for name, activity in facts.items():

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -41,6 +42,7 @@ class OwnSampling:
         self._record = record
         self._host = socket.gethostname()
         self._over = threading.Event()
+        self._cpu: dict[int, tuple[float, float]] = {}
         self._thread = threading.Thread(target=self._work, name="barrow-sampler", daemon=True)
 
     @property
@@ -48,9 +50,16 @@ class OwnSampling:
         """Most that all processes held together."""
         return self._sampler.peak_bytes
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What all processes have used while they were seen, threads of libraries included."""
+        return sum(last - first for first, last in self._cpu.values())
+
     def __enter__(self) -> "OwnSampling":
         self._sampler = Sampler(follow(os.getpid()), tick_seconds=TICK_SECONDS, is_alone=True)
         self._sampler.tick()
+        used = time.process_time()
+        self._cpu[os.getpid()] = (used, used)
         self._thread.start()
         return self
 
@@ -83,6 +92,9 @@ class OwnSampling:
         samples: list[tuple[Any, ...]] = []
         for when, pid, rss, use in self._sampler.take():
             used = (None,) * 3 if use is None else use[:3]
+            if use is not None:
+                first, _ = self._cpu.get(pid, (use.cpu_seconds, 0.0))
+                self._cpu[pid] = (first, use.cpu_seconds)
             samples.append((when, f"{self._host}/{pid}", rss, None, None, *used, None, None))
         self._record.note_rows("sample", samples)
         processes = [
@@ -102,3 +114,10 @@ def describe_run() -> dict[str, Any]:
         "host": socket.gethostname(),
         "command": sys.argv,
     }
+
+
+def describe_inside(paces: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what processes of a run saw of themselves, by their numbers, as its record has it."""
+    host = socket.gethostname()
+    seen = {f"{host}/{pid}": {"pace": pace} for pid, pace in paces.items() if pace.get("looks")}
+    return {"inside run": seen} if seen else {}

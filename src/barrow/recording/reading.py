@@ -58,7 +58,7 @@ class Record:
 
     @property
     def steps(self) -> "pandas.DataFrame":
-        """Numbers of each step: one row for each name of Dask's tasks."""
+        """Numbers of each step: a row for each name of Dask's tasks, or each stage of a run."""
         from barrow.recording.metrics import measure_steps
 
         return measure_steps(self)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from barrow.recording.sending import name_key
+from barrow.recording.sending import NAME, name_key
 
 FIRST_SECONDS = 3.0
 """How long something lasts before it is noted; then again when it has lasted 1.5 times as long."""
@@ -51,6 +51,7 @@ class Standing:
             }
             yield "stalled", ("stalled", text, details)
         for worker in list(scheduler.workers.values()):
+            wanted = (worker.metrics.get(NAME) or {}).get("wanted") or {}
             for ts, seconds in list(worker.executing.items())[:MOST_NAMED]:
                 if seconds < FIRST_SECONDS:
                     continue
@@ -61,6 +62,7 @@ class Standing:
                     "step": str(ts.prefix.name),
                     "elapsed": float(seconds),
                     "status": worker.status.name,
+                    "wanted": wanted.get(key),
                 }
                 yield f"long {key}", ("long", f"{key} has run for {seconds:.0f} s.", details)
 

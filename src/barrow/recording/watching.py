@@ -118,6 +118,7 @@ def watch_command(
     *,
     python: str = sys.executable,
     attend: Callable[[Sender], AbstractContextManager[object]] = nullcontext,
+    environment: Mapping[str, str] | None = None,
 ) -> int:
     """Run a Python program in a process of its own, watch it, and return its exit status.
 
@@ -131,23 +132,25 @@ def watch_command(
         The interpreter to run it; barrow need not be installed there.
     attend
         Called with what takes rows for the record; goes on beside the program, in this process.
+    environment
+        Variables for the program on top of those of this process.
     """
     root = make_folder(folder)
     place = tempfile.mkdtemp(prefix="barrow-watch-")
     write_command(place, tell_command(root))
     listener = open_listener(place)
-    environment = dict(os.environ)
-    path = environment.get("PYTHONPATH", "")
-    environment["BARROW_WATCH_PYTHONPATH"] = path
+    variables = {**os.environ, **(environment or {})}
+    path = variables.get("PYTHONPATH", "")
+    variables["BARROW_WATCH_PYTHONPATH"] = path
     # Barrow itself must be found by the interpreter before anything else is.
-    environment["PYTHONPATH"] = os.pathsep.join([str(HOOK), *([path] if path else [])])
-    environment[joining.PLACE_VARIABLE] = place
+    variables["PYTHONPATH"] = os.pathsep.join([str(HOOK), *([path] if path else [])])
+    variables[joining.PLACE_VARIABLE] = place
     # From here on signals are for the program: those sent to us alone are handed on.
     signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     try:
         program = subprocess.Popen(
             [python, *arguments],
-            env=environment,
+            env=variables,
             preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED),
         )
         recorder = Recorder(root, listener, program.pid)

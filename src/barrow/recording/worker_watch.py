@@ -84,6 +84,7 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
             "sent": int(totals.get(("get-data", "network", "bytes"), 0)),
             "cpu": time.process_time(),
             "inside": self._look_inside(worker),
+            "wanted": self._weigh_tasks(worker),
         }
         try:
             with open("/proc/self/status") as file:
@@ -100,6 +101,10 @@ class WorkerWatch(WorkerPlugin):  # type: ignore[misc]
         found = self._inside.look(getattr(worker, "active_threads", ()))
         found["read_bytes"] = _count_read() - self._read_first
         return found
+
+    def _weigh_tasks(self, worker: Any) -> dict[str, float]:
+        running = dict(getattr(worker, "active_threads", {}))
+        return self._inside.weigh({thread: name_key(key) for thread, key in running.items()})
 
 
 class NannyWatch(NannyPlugin):  # type: ignore[misc]

@@ -11,6 +11,8 @@ from barrow.units import format_bytes, format_seconds
 
 NAME_LENGTH = 40
 MOST_STEPS = 40
+UNKNOWN = "-"
+COMMAND = "command"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Difference:
     def change(self) -> str:
         """The difference in a word."""
         if self.factor is not None:
-            return f"× {self.factor:.2f}" if self.is_change else "about the same"
+            if self.is_change:
+                return f"× {self.factor:.2f}"
+            return "same" if self.factor == 1 else "about the same"
         return "changed" if self.is_change else "same"
 
 
@@ -68,9 +72,9 @@ def summarise(differences: list[Difference]) -> str:
     changed = [
         d.heading
         for d in differences
-        if d.is_change and d.section not in ("run", "steps", "machine")
+        if d.is_change and (d.section not in ("run", "steps", "machine") or d.heading == COMMAND)
     ]
-    what = ", ".join(dict.fromkeys(changed[:6])) or "neither plan, versions nor settings"
+    what = ", ".join(dict.fromkeys(changed[:6])) or "neither command, plan, versions nor settings"
     return f"The second run is {' and '.join(said) or 'not comparable'}; what differs: {what}."
 
 
@@ -124,31 +128,35 @@ def format_comparison_html(differences: list[Difference], names: tuple[str, str]
 def _compare_run(first: Content, second: Content) -> Iterator[Difference]:
     yield Difference("run", "what ran", first.name, second.name)
     yield Difference("run", "status", first.status, second.status)
-    one, other = ({row.heading: row for row in content.metrics} for content in (first, second))
-    for heading in [*one, *(name for name in other if name not in one)]:
-        a, b = one.get(heading), other.get(heading)
-        yield Difference("run", heading, a.text if a else "-", b.text if b else "-", _divide(a, b))
+    one, other = (content.reproduce.rpartition("\n")[2] for content in (first, second))
+    if first.kind == second.kind == "watch":
+        yield Difference("run", COMMAND, one, other)
+    here, there = ({row.heading: row for row in content.metrics} for content in (first, second))
+    for heading in [*here, *(name for name in there if name not in here)]:
+        a, b = here.get(heading), there.get(heading)
+        yield Difference(
+            "run", heading, a.text if a else UNKNOWN, b.text if b else UNKNOWN, _divide(a, b)
+        )
 
 
 def _compare_steps(first: Content, second: Content) -> Iterator[Difference]:
     one, other = ({step.name: step for step in content.steps} for content in (first, second))
     for name in [*one, *(name for name in other if name not in one)][:MOST_STEPS]:
-        a, b = one.get(name), other.get(name)
-        yield _compare_numbers(f"{name}: tasks", a, b, lambda s: s.tasks, lambda n: f"{n:,.0f}")
-        yield _compare_numbers(
-            f"{name}: median time",
-            a,
-            b,
-            lambda s: s.seconds.median if s.seconds else None,
-            format_seconds,
-        )
-        yield _compare_numbers(
-            f"{name}: largest peak",
-            a,
-            b,
-            lambda s: s.peak_bytes.most if s.peak_bytes else None,
-            format_bytes,
-        )
+        yield from _compare_step(name, one.get(name), other.get(name))
+
+
+def _compare_step(name: str, a: StepRow | None, b: StepRow | None) -> Iterator[Difference]:
+    for what, pick, show in _OF_STEPS:
+        found = _compare_numbers(f"{name}: {what}", a, b, pick, show)
+        if (found.first, found.second) != (UNKNOWN, UNKNOWN):
+            yield found
+
+
+_OF_STEPS: tuple[tuple[str, Callable[[StepRow], float | None], Callable[[float], str]], ...] = (
+    ("tasks", lambda step: step.tasks, lambda number: f"{number:,.0f}"),
+    ("median time", lambda step: step.seconds.median if step.seconds else None, format_seconds),
+    ("largest peak", lambda step: step.peak_bytes.most if step.peak_bytes else None, format_bytes),
+)
 
 
 def _compare_numbers(
@@ -160,7 +168,7 @@ def _compare_numbers(
 ) -> Difference:
     a, b = (pick(step) if step is not None else None for step in (first, second))
     factor = b / a if a and b else None
-    one, other = (show(value) if value is not None else "-" for value in (a, b))
+    one, other = (show(value) if value is not None else UNKNOWN for value in (a, b))
     return Difference("steps", heading, one, other, factor)
 
 
@@ -168,7 +176,7 @@ def _compare_rows(
     section: str, first: Mapping[str, str], second: Mapping[str, str]
 ) -> Iterator[Difference]:
     for name in [*first, *(name for name in second if name not in first)]:
-        yield Difference(section, name, first.get(name, "-"), second.get(name, "-"))
+        yield Difference(section, name, first.get(name, UNKNOWN), second.get(name, UNKNOWN))
 
 
 def _plan_of(content: Content) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from barrow.model.finding import Finding
+from barrow.reporting.figure import Figure
 
 FORMAT = 1
 """Version of ``report.json``."""
@@ -161,6 +162,14 @@ class Prediction:
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """What more workers would bring."""
+
+    rows: tuple[Row, ...]
+    figure: Figure
+
+
+@dataclass(frozen=True)
 class Content:
     """All that a report says about one run."""
 
@@ -178,6 +187,7 @@ class Content:
     prediction: Prediction | None = None
     timeline: Timeline = field(default_factory=Timeline)
     memory: Memory = field(default_factory=Memory)
+    outlook: Outlook | None = None
     steps: tuple[StepRow, ...] = ()
     spans: tuple[SpanRow, ...] = ()
     metrics: tuple[Row, ...] = ()

@@ -4,7 +4,8 @@
 BASE_SECONDS = 0.2
 """The first report of a process; half of it is the import and the template."""
 SECONDS_PER_CHUNK = 13e-6
-SECONDS_PER_BAR = 100e-6
+SECONDS_PER_BAR = 160e-6
+"""Of the timeline, and of the curve of more workers."""
 MOST_BARS = 3000
 MOST_SHARE = 0.02
 

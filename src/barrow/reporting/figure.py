@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil, floor, log10
 from typing import Any
 
 COLOURS = 6
@@ -84,3 +85,19 @@ def name_line(number: int) -> str:
 
 def round_off(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def list_decades(start: float, end: float) -> list[tuple[float, str]]:
+    """Return the labels of a logarithmic axis.
+
+    Examples
+    --------
+    >>> list_decades(3.0, 450.0)
+    [(5.0, '5'), (10.0, '10'), (20.0, '20'), (50.0, '50'), (100.0, '100'), (200.0, '200')]
+    >>> [label for _, label in list_decades(0.03, 4000)]
+    ['0.1', '1', '10', '100', '1000']
+    """
+    first, last = floor(log10(start)), ceil(log10(end))
+    within = (1, 2, 5) if last - first <= 3 else (1,)
+    found = [factor * 10.0**power for power in range(first, last + 1) for factor in within]
+    return [(value, f"{value:.12g}") for value in found if start <= value <= end]

@@ -1,7 +1,6 @@
 """Predicted and measured, a point for each task."""
 
 from collections.abc import Mapping
-from math import ceil, floor, log10
 from typing import Any
 
 from barrow.reporting.content import Pairs, Prediction
@@ -13,6 +12,7 @@ from barrow.reporting.figure import (
     Layer,
     Legend,
     choose_unit,
+    list_decades,
     round_off,
 )
 from barrow.units import format_bytes, format_count, format_seconds
@@ -72,7 +72,7 @@ def _draw_pairs(
     if end > WIDE * least:
         # A few that took a hundred times longer would press all others into a corner.
         start = least / 1.3
-        scale = {"scale": "log", "ticks": _list_decades(start, end)}
+        scale = {"scale": "log", "ticks": list_decades(start, end)}
         data = {name: [data[name][i] for i in _above(data, 0)] for name in data}
     return Figure(
         name,
@@ -98,19 +98,3 @@ def _above(data: Mapping[str, list[Any]], least: float) -> list[int]:
     """Return which points can stand on an axis that has no zero."""
     pairs = zip(data["x"], data["y"], strict=True)
     return [i for i, (x, y) in enumerate(pairs) if x > least and y > least]
-
-
-def _list_decades(start: float, end: float) -> list[tuple[float, str]]:
-    """Return the labels of a logarithmic axis.
-
-    Examples
-    --------
-    >>> _list_decades(3.0, 450.0)
-    [(5.0, '5'), (10.0, '10'), (20.0, '20'), (50.0, '50'), (100.0, '100'), (200.0, '200')]
-    >>> [label for _, label in _list_decades(0.03, 4000)]
-    ['0.1', '1', '10', '100', '1000']
-    """
-    first, last = floor(log10(start)), ceil(log10(end))
-    within = (1, 2, 5) if last - first <= 3 else (1,)
-    found = [factor * 10.0**power for power in range(first, last + 1) for factor in within]
-    return [(value, f"{value:.12g}") for value in found if start <= value <= end]

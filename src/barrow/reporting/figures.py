@@ -18,5 +18,6 @@ def draw_figures(content: Content) -> dict[str, Figure]:
         *draw_prediction_figures(content.prediction),
         draw_timeline_figure(content.timeline, content.seconds),
         draw_memory_figure(content.memory, content.seconds),
+        content.outlook.figure if content.outlook else None,
     ]
     return {figure.name: figure for figure in found if figure is not None}

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -55,32 +55,48 @@ def format_html(content: Content, live: Live | None = None) -> str:
     All texts are escaped by the template. Should one slip through all the same, the page
     lets no script run but those that are named in it by their checksum.
     """
-    from markupsafe import Markup
-
     figures = draw_figures(content)
-    scripts: list[str] = []
-    if live is None or live.has_scripts:
-        scripts = [
-            _read_bokeh("bokeh.min.js"),
-            _read_bokeh("bokeh-api.min.js"),
-            (HERE / "draw.js").read_text(),
-        ]
+    scripts = list_scripts() if live is None or live.has_scripts else []
     if live is not None and live.has_scripts:
         scripts.append((HERE / "live.js").read_text())
-    page: str = _template().render(
+    return render(
+        "page.html",
+        figures,
+        scripts,
         content=content,
-        figures=figures,
         status=STATUS[content.status],
         began=time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(content.began)),
         now=time.strftime("%H:%M:%S"),
-        version=barrow.__version__,
-        policy=Markup(" ".join(f"'sha256-{_digest(script)}'" for script in scripts)),
-        css=Markup(read_css()),
-        data=Markup(_embed(figures)),
-        scripts=[Markup(script) for script in scripts],
         live=live,
     )
+
+
+def render(
+    template: str, figures: Mapping[str, Figure], scripts: Sequence[str], **values: Any
+) -> str:
+    """Return a page from a template of this folder, with its figures and what draws them."""
+    from markupsafe import Markup
+
+    page: str = (
+        _templates()
+        .get_template(template)
+        .render(
+            figures=figures,
+            version=barrow.__version__,
+            policy=Markup(" ".join(f"'sha256-{_digest(script)}'" for script in scripts)),
+            css=Markup(read_css()),
+            data=Markup(_embed(figures)),
+            scripts=[Markup(script) for script in scripts],
+            **values,
+        )
+    )
     return page
+
+
+def list_scripts() -> list[str]:
+    """Return what draws figures in the reader's browser."""
+    names = ("bokeh.min.js", "bokeh-api.min.js")
+    return [*map(_read_bokeh, names), (HERE / "draw.js").read_text()]
 
 
 def read_css() -> str:
@@ -89,14 +105,14 @@ def read_css() -> str:
 
 
 @cache
-def _template() -> Any:
-    from jinja2 import Environment
+def _templates() -> Any:
+    from jinja2 import Environment, FileSystemLoader
 
-    environment = Environment(autoescape=True, trim_blocks=True)
+    environment = Environment(autoescape=True, trim_blocks=True, loader=FileSystemLoader(HERE))
     environment.filters["short"] = lambda text, most=120: shorten(str(text), most)
     environment.filters["format_as"] = _format_as
     environment.filters["sign"] = _sign
-    return environment.from_string((HERE / "page.html").read_text())
+    return environment
 
 
 def _format_as(value: float, kind: str) -> str:

@@ -4,21 +4,25 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TextIO
 
 from barrow.errors import OutputError
 from barrow.model.finding import Finding
-from barrow.reporting.content import Content
+from barrow.reporting.content import Content, Outlook
 from barrow.reporting.gathering import gather
 from barrow.reporting.html import format_html
 from barrow.reporting.tables import Tables
 from barrow.reporting.trace import write_trace
 
 
-def read_content(record: Tables, findings: Sequence[Finding] = ()) -> Content:
+def read_content(
+    record: Tables, findings: Sequence[Finding] = (), outlook: Outlook | None = None
+) -> Content:
     """Return what a report says; a run without an end is looked for among the processes."""
-    return gather(record, findings=findings, is_alive=_is_alive(record.facts))
+    content = gather(record, findings=findings, is_alive=_is_alive(record.facts))
+    return replace(content, outlook=outlook)
 
 
 def write_page(content: Content, folder: Path) -> Path:
@@ -38,7 +42,12 @@ def write_text(text: str, path: Path) -> Path:
     return _write(path, lambda file: file.write(text))
 
 
-def _write(path: Path, fill: Callable[[IO[str]], object]) -> Path:
+def write_bytes(content: bytes, path: Path) -> Path:
+    """Write bytes to a file that is whole or not there."""
+    return _write(path, lambda file: file.buffer.write(content))
+
+
+def _write(path: Path, fill: Callable[[TextIO], object]) -> Path:
     """Write a file that appears when it is whole."""
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

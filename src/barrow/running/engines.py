@@ -9,6 +9,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
+from barrow.pinning import limit_library_threads
 from barrow.running.backlog import Batch
 from barrow.running.fence import FENCE
 from barrow.running.interrupts import interruptible
@@ -147,6 +148,7 @@ class ThreadEngine:
 
     def _serve(self) -> None:
         """Do one batch after the other."""
+        limit_library_threads(self._work.library_threads or 1)
         while True:
             with self._lock:
                 self._has_work.wait_for(lambda: self._waiting or self._is_stopped)

@@ -196,10 +196,16 @@ def _parts(item: Any) -> Iterator[Any]:
         yield item.__wrapped__
     elif isinstance(item, np.vectorize):
         yield dict(vars(item))
-    elif callable(item) and hasattr(item, "__name__"):  # built in: a ufunc, a C function
+    elif _is_built_in(item):  # a ufunc, a C function
         yield from _named(item)
     else:
         yield from _object_parts(item)
+
+
+def _is_built_in(item: Any) -> bool:
+    """Return whether an object is a function without Python code: its name says all about it."""
+    is_named = callable(item) and hasattr(item, "__name__")
+    return is_named and not hasattr(type(item).__call__, "__code__")
 
 
 def _function_parts(func: types.FunctionType) -> Iterator[Any]:

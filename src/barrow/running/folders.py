@@ -5,10 +5,7 @@ place and renamed when it is whole, so what stands there is never half written.
 All other runs live in the user's cache folder and go when their result goes.
 """
 
-import errno
-import fcntl
 import os
-import platform
 import re
 import shutil
 import time
@@ -21,12 +18,11 @@ from typing import IO
 
 from barrow.errors import InputError, OutputError
 from barrow.places import cache_folder
+from barrow.running import locks
 from barrow.running.disk import make_safe, sync_folder
 
 _OTHER_FORMATS = {".h5", ".hdf5", ".nc", ".npy", ".npz", ".tif", ".tiff", ".parquet", ".csv"}
 _STALE_SECONDS = 24 * 3600.0
-# What flock says if somebody else has the lock; all else means that there are no locks here.
-_LOCKED = {errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES}
 _MOST_TURNS = 20
 
 
@@ -172,7 +168,7 @@ def open_run_folder(name: str, folder: str | PathLike[str] | None = None) -> Run
     _remove_stale(runs)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40]
-    root = runs / f"{stamp}-{safe}-{_host()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    root = runs / f"{stamp}-{safe}-{locks.host_name()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     return _create(RunFolder(root, root / "result.zarr", is_temporary=True))
 
 
@@ -257,13 +253,13 @@ def open_result_folder(to: str | PathLike[str]) -> RunFolder:
     for _ in range(_MOST_TURNS):
         made = _create(RunFolder(store / ".barrow", store, final))
         try:
-            lock = _lock(made)
+            lock = locks.lock_folder(made.root, final)
         except FileNotFoundError:
             continue  # whoever had it has just finished, and moved it to its place
         if lock is None:
             break
         made._lock.append(lock)
-        if _is_at(lock, Path(lock.name)):
+        if locks.is_at(lock, Path(lock.name)):
             return made
         made.release()
     raise OutputError(
@@ -300,84 +296,6 @@ def _list_left(folder: RunFolder) -> list[Path]:
     return [p for p in (*folder.root.iterdir(), *folder.store.iterdir()) if p not in kept]
 
 
-def _lock(folder: RunFolder) -> IO[str] | None:
-    """Return a file that keeps others out until it is closed; None if another process has it."""
-    lock = open(folder.root / "lock", "w")  # noqa: SIM115 - held until the folder is released
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        if error.errno in _LOCKED:
-            return None
-        return _own(folder.root / "owner", folder)
-    return lock
-
-
-def _own(path: Path, folder: RunFolder) -> IO[str] | None:
-    """Keep others out where there are no locks, as on some network file systems.
-
-    A file says who works here. One whose process is gone does not count.
-    """
-    made = path.with_name(f".owner-{uuid.uuid4().hex}")
-    made.write_text(f"{_host()} {os.getpid()}")
-    try:
-        # It has its content when it appears, and only one process can make it appear.
-        os.link(made, path)
-        return open(path)
-    except FileExistsError:
-        said = _read_text(path)
-    finally:
-        made.unlink(missing_ok=True)
-    host, _, pid = said.partition(" ")
-    if host != _host():
-        raise OutputError(
-            f"A process on '{host}' is writing {folder.final}, or was killed while it did. If it "
-            f"is gone, delete {path} and start the same call again."
-        )
-    if _is_alive(pid):
-        return None
-    gone = path.with_name(f".gone-{uuid.uuid4().hex}")
-    with suppress(FileNotFoundError):
-        path.rename(gone)
-        if _read_text(gone) != said:
-            gone.rename(path)  # somebody else was quicker
-            return None
-        gone.unlink()
-    return _own(path, folder)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    """Return whether a file that is open is still the one at its path."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except OSError:
-        return False
-
-
-def _host() -> str:
-    """Return the name of this machine: a cache folder may be shared by many."""
-    return re.sub(r"[^A-Za-z0-9.]", "_", platform.node()) or "machine"
-
-
-def _is_alive(pid: str) -> bool:
-    if not pid.isdecimal():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
-
-
 def _create(folder: RunFolder) -> RunFolder:
     try:
         folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -406,5 +324,5 @@ def _remove_stale(runs: Path) -> None:
         except OSError:
             continue
         # What runs on another machine cannot be seen from here.
-        if is_old and host == _host() and not _is_alive(pid):
+        if is_old and host == locks.host_name() and not locks.is_alive(pid):
             shutil.rmtree(path, ignore_errors=True)

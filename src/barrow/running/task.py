@@ -4,6 +4,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +15,9 @@ from barrow.model.applied import Apply, leaf_ranges, leaves, rebind
 from barrow.model.grid import Grid
 from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
+from barrow.pinning import library_threads, share_of_numba
 from barrow.running.backlog import Batch
+from barrow.running.beside import BESIDE
 from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
 from barrow.running.ledger import checksum
@@ -36,6 +39,10 @@ class Work:
     """Blocks in which a task walks its chunk; empty when it takes it all at once."""
     budget_bytes: int = 0
     """What one task may use; 0 for no limit."""
+    library_threads: int = 0
+    """What a task asks for, to be used by numerical libraries; 0 if it asks for nothing."""
+    neighbours: int = 1
+    """How many tasks a worker runs at once."""
 
     @cached_property
     def base_bytes(self) -> int:
@@ -100,6 +107,8 @@ class TaskReport:
     """Units of the batch that were not done: the first of them failed."""
     trouble: Trouble | None = None
     """Why the first of them could not be stored, if that was it."""
+    pace: Mapping[str, Any] = field(default_factory=dict)
+    """How the process gets on, see :class:`~barrow.model.pace.Pace`; all since the run began."""
 
     @property
     def n_cells(self) -> int:
@@ -126,7 +135,13 @@ def perform(
     trouble = None
     # One fence for all: they run one after the other, and moving it takes longer than a tiny chunk.
     budget = batch.budget_bytes or work.budget_bytes
-    with PeakGauge(work.base_bytes) as gauge, FENCE.around(budget):
+    threads: AbstractContextManager[None] = nullcontext()
+    if work.library_threads:
+        threads = library_threads(work.library_threads)
+    elif work.neighbours > 1:
+        threads = share_of_numba(work.neighbours)
+    gauge = PeakGauge(work.base_bytes)
+    with threads, BESIDE.looking(work), gauge, FENCE.around(budget):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))
@@ -159,6 +174,7 @@ def perform(
         parts=fold.parts() if fold is not None else [],
         left=batch.units[done:],
         trouble=trouble,
+        pace=BESIDE.seen,
     )
 
 

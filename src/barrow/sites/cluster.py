@@ -6,7 +6,6 @@ started. It closes what was made for it and nothing else.
 
 import atexit
 import os
-import platform
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,24 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import ClusterError, InputError
-from barrow.model.site import Offer, Site
+from barrow.model.site import THREADS, Offer, Site
 from barrow.sites.machine import read_machine
+from barrow.sites.nearness import is_on_this_machine
 from barrow.sites.security import Credentials
 from barrow.sites.staffing import Rest
 from barrow.sites.waiting import WaitingLine, describe_wait, describe_waiting
-from barrow.sites.workers import WorkerExit, WorkerInfo, describe_workers, parse_worker
+from barrow.sites.workers import (
+    WorkerExit,
+    WorkerInfo,
+    describe_workers,
+    format_html,
+    parse_worker,
+)
 
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 0.5
-
-# Two processes that agree on all three can share memory. A loopback address alone does
-# not tell: it may be a tunnel. Functions of the standard library, since workers of
-# others may not have barrow.
-IDENTIFY_HOST: tuple[tuple[Any, ...], ...] = (
-    (platform.node,),
-    (Path.read_text, Path("/proc/sys/kernel/random/boot_id")),
-    (os.readlink, "/proc/self/ns/pid"),
-)
 
 
 class Cluster:
@@ -88,6 +85,11 @@ class Cluster:
     def losses(self) -> list[str]:
         """Why jobs were lost, a text for each, in order."""
         return list(getattr(self._manager, "losses", ()))
+
+    @property
+    def logs(self) -> list[Path]:
+        """Files in which jobs say what goes wrong; empty where there are no jobs."""
+        return list(getattr(self._manager, "logs", ()))
 
     def take_news(self) -> list[str]:
         """Return what happened to jobs since this was asked last."""
@@ -269,6 +271,8 @@ class Cluster:
 
         workers = self.workers
         missing = [n for n in asked or {} if not any(w.resources.get(n) for w in workers)]
+        if not in_each and THREADS in missing:
+            missing.remove(THREADS)  # every worker offers as many as it has
         lent = {}
         if self.is_supervised and asked and missing:
             amounts = {name: asked[name] if in_each else 1.0 for name in missing}
@@ -318,6 +322,9 @@ class Cluster:
 
     def _repr_html_(self) -> str:
         text = f"<pre>{escape(repr(self))}</pre>"
+        if self._is_open:
+            with suppress(ClusterError):  # the line above says that it is not reachable
+                text += format_html(self.workers)
         link = self.dashboard_link if self._is_open else None
         if link is None:
             return text
@@ -354,21 +361,7 @@ class Cluster:
     def _is_local(self, workers: tuple[WorkerInfo, ...]) -> bool:
         if self.is_supervised:
             return bool(self._manager.is_local)
-        one_of_each_host = {worker.host: worker.address for worker in workers}
-        if not one_of_each_host or not set(one_of_each_host) <= _list_own_hosts():
-            return False
-        for function, *arguments in IDENTIFY_HOST:
-            try:
-                own = function(*arguments)
-            except OSError:
-                # Not Linux: the name of the host has to do.
-                continue
-            answers = self.client.run(
-                function, *arguments, workers=[*one_of_each_host.values()], on_error="return"
-            )
-            if any(answer != own for answer in answers.values()):
-                return False
-        return True
+        return is_on_this_machine(self.client, workers)
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -381,10 +374,3 @@ class Cluster:
         if os.getpid() == self._pid:
             with suppress(Exception):
                 self.close()
-
-
-def _list_own_hosts() -> set[str]:
-    import psutil
-
-    addresses = {address.address for card in psutil.net_if_addrs().values() for address in card}
-    return {"127.0.0.1", "::1", "localhost", platform.node(), *addresses}

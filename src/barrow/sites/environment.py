@@ -29,6 +29,7 @@ def make_environment(
     *,
     search_path: Iterable[str],
     library_threads: int,
+    tasks: int = 1,
 ) -> dict[str, str]:
     """Return the environment for a worker.
 
@@ -39,7 +40,9 @@ def make_environment(
     search_path
         Folders in which the client finds modules, in order.
     library_threads
-        Threads for each numerical library.
+        Threads for each numerical library, in each task.
+    tasks
+        How many the worker runs at once.
 
     Examples
     --------
@@ -52,6 +55,9 @@ def make_environment(
     if made.get(name) == value:
         del made[name]
     made.update(dict.fromkeys(THREAD_VARIABLES, str(library_threads)))
+    # Numba never has more than this: a task that asks for all threads of its worker can have
+    # them, and tasks that do not are held to their share, see Work.neighbours.
+    made["NUMBA_NUM_THREADS"] = str(library_threads * tasks)
     made["PYTHONPATH"] = os.pathsep.join(search_path)
     return made
 

@@ -1,6 +1,6 @@
 """What a run leaves on a cluster while it is there, and takes away when it ends.
 
-A plugin on every worker, which offers the worker's memory as a resource; and one on the
+A plugin on every worker, which offers the worker's memory and threads as resources; and one on the
 scheduler, which has a lost worker reported at once. Both know the tasks of one run only.
 Importing this module does not import Dask.
 """
@@ -74,7 +74,7 @@ def _pack(plugin: Any) -> bytes:
 def _make_worker_plugin(
     units: Mapping[str, int], usual_limit: int, lent: Mapping[str, Mapping[str, float]]
 ) -> Any:
-    """Return the plugin that lets a worker offer its memory.
+    """Return the plugin that lets a worker offer its memory and its threads.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _make_worker_plugin(
     class OfferMemory(WorkerPlugin):
         async def setup(self, worker: Any) -> None:
             try:
-                from barrow.model.site import MEMORY, Offer
+                from barrow.model.site import MEMORY, THREADS, Offer
             except ImportError:
                 return  # it cannot do our tasks, so it gets none
             others = [
@@ -102,6 +102,8 @@ def _make_worker_plugin(
                 if name.startswith(prefix) and plugin is not self
             ]
             offered: dict[str, float] = dict(lent.get(str(worker.name), {}))
+            if THREADS not in worker.state.total_resources:
+                offered.setdefault(THREADS, worker.state.nthreads)
             # Several runs share what is there.
             if not others or MEMORY not in worker.state.total_resources:
                 limit = worker.memory_manager.memory_limit or usual_limit

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from math import inf
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -72,6 +73,8 @@ class JobPool(HostedCluster):
         How long a worker that does not find its scheduler waits before its job ends.
     is_quiet
         Whether nothing is said while workers are waited for.
+    resources
+        What each job has for tasks that ask for it.
     """
 
     is_local = False
@@ -90,6 +93,7 @@ class JobPool(HostedCluster):
         most_jobs: int,
         death_seconds: float = DEATH_SECONDS,
         is_quiet: bool = False,
+        resources: Mapping[str, float] | None = None,
     ) -> None:
         self.failures = []
         self.losses: list[str] = []
@@ -108,6 +112,7 @@ class JobPool(HostedCluster):
             "memory_limit": request.memory_bytes,
             "credentials": str(request.folder),
             "dashboard": False,
+            "resources": dict(resources or {}),
             "death_timeout": death_seconds,
             "hand_over_seconds": 0.8 * choose_margin(request.walltime_seconds),
             "pythonpath": pythonpath,
@@ -121,7 +126,7 @@ class JobPool(HostedCluster):
             host=host,
             scratch=str(request.folder),
             credentials=credentials,
-            offer=Offer(request.cores, request.memory_bytes),
+            offer=Offer(request.cores, request.memory_bytes, resources=dict(resources or {})),
             most_workers=most_jobs,
         )
         try:
@@ -129,6 +134,11 @@ class JobPool(HostedCluster):
         except BaseException:
             self.close(timeout=CLOSE_SECONDS)
             raise
+
+    @property
+    def logs(self) -> list[Path]:
+        """What jobs have written, those that are lost as well."""
+        return self._request.list_logs()
 
     def scale(self, n: int = 0, memory: Any = None, cores: Any = None) -> Any:
         """Ask for this many jobs; what went wrong before is forgotten."""

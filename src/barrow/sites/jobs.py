@@ -6,7 +6,7 @@ Text in, text out; the commands are run in :mod:`barrow.sites.slurm_commands`.
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -21,6 +21,9 @@ WORDS = 300
 """Characters of a log that are shown."""
 INTERRUPTED_CODE = 75
 """Exit code of a worker that had to leave in the midst of a task."""
+
+GPU = "GPU"
+"""What tasks call what SLURM calls gpu."""
 
 CAUSES = {
     "BOOT_FAIL": "its node could not be started",
@@ -60,6 +63,10 @@ class JobRequest:
     def log_path(self, job: int) -> Path:
         """Return where a job writes what it says."""
         return self.folder / f"job-{job}.log"
+
+    def list_logs(self) -> list[Path]:
+        """Return what jobs have written, those that are lost as well."""
+        return sorted(self.folder.glob("job-*.log"))
 
 
 class QueuedJob(NamedTuple):
@@ -123,6 +130,31 @@ def write_script(
     lines += [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
     # In place of the shell, so that signals to the job reach the worker.
     return "\n".join([*lines, *request.setup, f"exec {shlex.join(command)}", ""])
+
+
+def find_resources(options: Iterable[str]) -> dict[str, float]:
+    """Return what a job has for tasks, from the options with which SLURM is asked for it.
+
+    Examples
+    --------
+    >>> find_resources(["--gres=gpu:a100:2,shard:4", "--qos=long", "--licenses=matlab"])
+    {'GPU': 2.0, 'shard': 4.0, 'matlab': 1.0}
+    >>> find_resources(["--gpus-per-task 1"])
+    {'GPU': 1.0}
+    """
+    found: dict[str, float] = {}
+    for option in options:
+        name, _, value = option.replace("=", " ", 1).partition(" ")
+        is_count_of_gpus = name in ("-G", "--gpus", "--gpus-per-node", "--gpus-per-task")
+        if not is_count_of_gpus and name not in ("--gres", "-L", "--licenses"):
+            continue
+        for part in value.strip().split(","):
+            kind, *rest = part.split(":")
+            amount = rest[-1] if rest else kind if is_count_of_gpus else "1"
+            if amount.isdigit():
+                is_gpu = is_count_of_gpus or kind == "gpu"
+                found[GPU if is_gpu else kind] = float(amount)
+    return found
 
 
 def parse_queue(text: str) -> dict[int, QueuedJob]:

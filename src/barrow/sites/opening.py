@@ -33,7 +33,8 @@ def open_cluster(
         How many new workers, and what each may use. Sized to this machine, if not
         given. Workers that are already up cannot be changed.
     resources
-        What this machine has for tasks that ask for it; one of each, if not given.
+        What this machine, or each job, has for tasks that ask for it. If not given, this
+        machine has one of each, and a job what it asks SLURM for.
     slurm
         Fields of :class:`SlurmOptions`, for ``"slurm"`` only.
     """
@@ -90,12 +91,7 @@ def make_options(
     for name, value, instead in (("workers", workers, "jobs"), ("threads", threads, "cores")):
         if value is not None:
             raise InputError(f"{name}={value!r} is not used for SLURM: write {instead}={value!r}.")
-    if resources is not None:
-        raise InputError(
-            f"resources={resources!r} cannot be lent to jobs: ask SLURM for them, for example "
-            "with sbatch=['--gres=gpu:1']."
-        )
-    return SlurmOptions(**given, memory=memory)
+    return SlurmOptions(**given, memory=memory, resources=resources)
 
 
 def check_names(given: Mapping[str, Any]) -> None:

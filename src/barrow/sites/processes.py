@@ -132,7 +132,10 @@ class LocalProcesses(HostedCluster):
                     "pythonpath": os.environ.get("PYTHONPATH"),
                 },
                 "environment": make_environment(
-                    os.environ, search_path=self._search_path, library_threads=library_threads
+                    os.environ,
+                    search_path=self._search_path,
+                    library_threads=library_threads,
+                    tasks=self._threads,
                 ),
                 "exits": self.exits,
                 "failures": self.failures,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from barrow.errors import ClusterError, InputError
+from barrow.model.step import check_resources
 from barrow.places import cache_folder
 from barrow.sites.asked import check_count, parse_memory
 from barrow.sites.cluster import Cluster
 from barrow.sites.environment import list_search_path, make_environment
-from barrow.sites.jobs import JobRequest
+from barrow.sites.jobs import JobRequest, find_resources
 from barrow.sites.partitions import (
     LIST_NODES,
     Node,
@@ -60,6 +61,7 @@ class SlurmOptions:
     jobs: int | Literal["auto"] = DEFAULT_JOBS
     cores: int = 1
     memory: str | int | None = None
+    resources: Mapping[str, float] | None = None
     walltime: str | float | None = None
     account: str | None = None
     timeout: float = WAIT_SECONDS
@@ -129,12 +131,18 @@ def start_slurm(options: SlurmOptions, *, death_seconds: float | None = None) ->
             1 if options.jobs == "auto" else options.jobs,
             host=find_host(partition.nodes, options.interface),
             credentials=credentials,
-            environment=make_environment({}, search_path=search_path, library_threads=1),
+            environment=make_environment(
+                {}, search_path=search_path, library_threads=1, tasks=options.cores
+            ),
             pythonpath=os.environ.get("PYTHONPATH"),
             timeout=options.timeout,
             most_jobs=min(MOST_JOBS, partition.count_places(memory_bytes, options.cores)),
             death_seconds=death_seconds or DEATH_SECONDS,
             is_quiet=options.quiet,
+            resources={
+                **find_resources(options.sbatch),
+                **check_resources(options.resources),
+            },
         )
         cluster = Cluster(Client(pool), manager=pool, is_own_client=True, finish=finish)
     except BaseException:

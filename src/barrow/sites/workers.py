@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, NamedTuple
 
 from barrow.units import format_bytes, format_count
@@ -75,3 +76,25 @@ def describe_workers(workers: tuple[WorkerInfo, ...]) -> str:
     limit_bytes = sum(worker.limit_bytes for worker in workers)
     counts = f"{format_count(len(workers), 'worker')}, {format_count(threads, 'thread')}"
     return f"{counts}, {format_bytes(limit_bytes)}" if limit_bytes else counts
+
+
+MOST_SHOWN = 16
+
+
+def format_html(workers: tuple[WorkerInfo, ...]) -> str:
+    """Return a table of workers for a notebook."""
+    head = "".join(f"<th>{name}</th>" for name in ("worker", "host", "threads", "memory"))
+    body = "".join(f"<tr>{_format_cells(worker)}</tr>" for worker in workers[:MOST_SHOWN])
+    left = len(workers) - MOST_SHOWN
+    more = f"<tr><td colspan='4'>… and {left} more</td></tr>" if left > 0 else ""
+    return f"<table><tr>{head}</tr>{body}{more}</table>"
+
+
+def _format_cells(worker: WorkerInfo) -> str:
+    held = format_bytes(worker.held_bytes) if worker.held_bytes else ""
+    limit = f" of {format_bytes(worker.limit_bytes)}" if worker.limit_bytes else ""
+    memory = f"{held}{limit}".removeprefix(" of ")
+    return "".join(
+        f"<td>{escape(str(text))}</td>"
+        for text in (worker.name, worker.host, worker.threads, memory)
+    )

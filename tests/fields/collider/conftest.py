@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("uproot")
 
-from barrow.fields.collider.files import close_all
+from barrow.fields.collider.opening import close_all
 from barrow.fields.collider.synthetic import write_nanoaod
 
 

@@ -5,7 +5,7 @@ import pytest
 from barrow.errors import InputError
 from barrow.fields.collider.columns import Column, group_columns
 from barrow.fields.collider.events import make_events, open_events
-from barrow.fields.collider.files import open_file
+from barrow.fields.collider.opening import open_file
 from barrow.fields.collider.synthetic import make_events as draw_events
 from barrow.fields.collider.synthetic import write_nanoaod
 

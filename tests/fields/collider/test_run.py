@@ -307,7 +307,7 @@ def test_a_damaged_part_of_an_interrupted_run_is_done_again(slim, tmp_path):
     log.touch()
     with pytest.raises(KeyboardInterrupt):
         collider.run(Breaking(str(log)), slim, to=to, chunksize=1000, cluster=False)
-    part = sorted((tmp_path / ".out.pkl.partial").glob("*.part"))[1]
+    part = sorted((tmp_path / ".out.pkl.partial").rglob("*.part"))[1]
     part.write_bytes(part.read_bytes()[:-3])
     log.write_text("x\n" * 4)
     run = collider.run(Breaking(str(log)), slim, to=to, chunksize=1000, cluster=False)

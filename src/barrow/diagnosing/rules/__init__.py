@@ -44,6 +44,7 @@ RULES: Mapping[str, Rule] = {
     "CPU01": cpu.interpreter_lock,
     "CPU02": cpu.library_threads,
     "CPU03": cpu.blocked_loop,
+    "CPU04": cpu.python_loop,
     "DAT01": data.disk_bound,
     "DAT02": data.transfers,
     "DAT03": data.rechunking,

@@ -1,5 +1,6 @@
 """What keeps the processor from the work: the interpreter's lock, too many threads, a busy loop."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from barrow.diagnosing.facts import Facts
@@ -10,12 +11,16 @@ from barrow.units import format_count, format_seconds
 AT_ONCE = 1.3
 WAIT_SECONDS = 0.0015
 """To get the interpreter's lock back, on average; Python lets go of it every 5 ms."""
-ONE_CORE = 1.3
+LEAST_CORES, ONE_CORE = 0.3, 1.3
+"""That threads use together if one of them has the lock; less, and they wait for something else."""
 FEWEST_LOOKS = 6
 OUTSIDE_SHARE = 0.25
 TOO_MANY = 1.2
 NOTED_TICK, BAD_TICK = 1.0, 5.0
 EXPLAINING_SHARE = 0.8
+LOOP_LOOKS, LOOP_SHARE = 10, 0.5
+GAIN = 0.9
+"""Of the time of a loop that is saved when it is compiled: most become 10 to 100 times as fast."""
 
 
 def interpreter_lock(facts: Facts) -> Iterator[Finding]:
@@ -33,7 +38,8 @@ def interpreter_lock(facts: Facts) -> Iterator[Finding]:
         wait = float(seen["gil_waited"]) / looks
         cpu = sum(facts.used_cpu(process, a, b) for a, b in busy[:200])
         used = cpu / max(1e-9, total_length(busy[:200]))
-        if at_once < AT_ONCE or wait < WAIT_SECONDS or not used < ONE_CORE or facts.cores < 2:
+        is_one = LEAST_CORES < used < ONE_CORE
+        if at_once < AT_ONCE or wait < WAIT_SECONDS or not is_one or facts.cores < 2:
             continue
         step = str(tasks.groupby("step")["compute_seconds"].sum().idxmax())
         hot = next(iter(seen.get("hot", {})), "")
@@ -100,24 +106,53 @@ def library_threads(facts: Facts) -> Iterator[Finding]:
 def blocked_loop(facts: Facts) -> Iterator[Finding]:
     """CPU03: a worker could not answer for seconds, because a task kept the interpreter's lock."""
     for process, seen in facts.inside.items():
-        tick, until = float(seen.get("late", 0.0)), float(seen.get("late_at", 0.0))
         tasks = facts.ran[facts.ran["worker"] == process]
-        if tick < NOTED_TICK or tasks.empty:
-            continue
-        # Any loop is slow while others have the cores, and the first task imports what it needs:
-        # there must be another that ran all that time.
-        later = tasks.drop(index=tasks["began"].idxmin())
-        slack = (1 - EXPLAINING_SHARE) * tick
-        guilty = later[(later["began"] < until - tick + slack) & (later["ended"] > until - slack)]
-        if guilty.empty:
-            continue
-        step = str(guilty.loc[guilty["compute_seconds"].idxmax(), "step"])
-        yield Finding(
-            "CPU03",
-            "warning" if tick > BAD_TICK else "note",
-            f"{facts.label(process).capitalize()} could not answer for {format_seconds(tick)}: "
-            f"'{step}' keeps the interpreter's lock.",
-            (f"longest turn of its loop: {format_seconds(tick)}; usual: 20 ms",),
-            "Let compiled code release the lock (nogil), or call it in a process of its own.",
-        )
+        for tick, until in seen.get("turns", ()):
+            if tick < NOTED_TICK or tasks.empty:
+                break
+            # Any loop is slow while others have the cores, and the first task imports what it
+            # needs: there must be another that ran all that time.
+            later = tasks.drop(index=tasks["began"].idxmin())
+            slack = (1 - EXPLAINING_SHARE) * tick
+            is_there = (later["began"] < until - tick + slack) & (later["ended"] > until - slack)
+            if not is_there.any():
+                continue
+            step = str(later.loc[later["compute_seconds"].where(is_there).idxmax(), "step"])
+            yield Finding(
+                "CPU03",
+                "warning" if tick > BAD_TICK else "note",
+                f"{facts.label(process).capitalize()} could not answer for "
+                f"{format_seconds(tick)}: '{step}' keeps the interpreter's lock.",
+                (f"a turn of its loop took {format_seconds(tick)}; usual: 20 ms",),
+                "Let compiled code release the lock (nogil), or call it in a process of its own.",
+            )
+            return
+
+
+def python_loop(facts: Facts) -> Iterator[Finding]:
+    """CPU04: the time goes into a loop that the interpreter runs step by step."""
+    looks, loops = 0, Counter[str]()
+    for seen in facts.inside.values():
+        pace = seen.get("pace", {"looks": 0, "loops": {}})
+        looks += pace["looks"]
+        loops.update(pace["loops"])
+    name, n = next(iter(loops.most_common(1)), ("", 0))
+    if looks < LOOP_LOOKS or n < LOOP_SHARE * looks or facts.steps.empty:
         return
+    # Where threads wait for one another, that is the graver name.
+    if next(interpreter_lock(facts), None) is not None:
+        return
+    step, spent = str(facts.steps.index[0]), float(facts.ran["compute_seconds"].sum())
+    yield Finding(
+        "CPU04",
+        "note",
+        f"'{step}' spends its time in a loop in Python, in {name}().",
+        (
+            f"{n} of {looks} looks at computing threads found them in that loop, in steps of less "
+            "than a millisecond",
+            f"all tasks together took {format_seconds(spent)}",
+        ),
+        f"Put the loop of {name}() into a function that takes arrays and numbers, with "
+        "@numba.njit(nogil=True) above it, and call that; or compute on whole arrays at once.",
+        saves_seconds=GAIN * n / looks * spent / facts.slots,
+    )

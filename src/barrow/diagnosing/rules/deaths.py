@@ -53,11 +53,13 @@ def killed_for_memory(facts: Facts) -> Iterator[Finding]:
 
 def retried_in_silence(facts: Facts) -> Iterator[Finding]:
     """MEM03: workers died, their work was done again, and the program did not say so."""
+    died = facts.happened("lost")
+    if died.empty or facts.is_own:
+        return
     lost = facts.tasks[facts.tasks["outcome"] == "lost"]
     again = lost[lost["key"].isin(facts.ran["key"])]
-    died = facts.happened("lost")
     redone = int(sum(details.get("n_recomputed", 0) for details in died["details"]))
-    if died.empty or facts.is_own or not (len(again) or redone) or _count_given_up(facts):
+    if not (len(again) or redone) or _count_given_up(facts):
         return
     steps = again["step"].value_counts().index
     what = f", most of them '{steps[0]}'" if len(steps) else ""

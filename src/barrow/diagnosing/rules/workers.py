@@ -1,12 +1,14 @@
 """Workers that have too little to do, too much, or never came."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from barrow.diagnosing.facts import Facts
 from barrow.diagnosing.rules.chunks import UNEVEN, measure_tail, size_of, too_large
+from barrow.diagnosing.rules.room import spare_workers
 from barrow.model.finding import Finding, Severity
 from barrow.units import format_count, format_seconds
 
@@ -106,10 +108,12 @@ def idle(facts: Facts) -> Iterator[Finding]:
     """WRK03: there is not enough to do at once for all workers."""
     room = facts.slots * facts.active_seconds
     share = facts.lost_seconds["idle"] / max(1e-9, room)
-    explained = next(too_large(facts), None) or next(stragglers(facts), None)
-    if facts.slots < 2 or share < IDLE_SHARE or facts.active_seconds < 2 or explained:
+    if facts.slots < 2 or share < IDLE_SHARE or facts.active_seconds < 2 or facts.steps.empty:
         return
-    step = str(facts.steps.index[0]) if len(facts.steps) else "?"
+    # Each of these says the same, and why.
+    if any(next(rule(facts), None) for rule in (too_large, stragglers, spare_workers)):
+        return
+    step = str(facts.steps.index[0])
     yield Finding(
         "WRK03",
         "note",
@@ -202,23 +206,32 @@ def long_task(facts: Facts) -> Iterator[Finding]:
         ((facts.tasks["key"] == details["key"]) & (facts.tasks["ended"] > details["since"])).any()
     ):
         return
-    now = float(found["time"].iloc[-1])
-    cpu = facts.used_cpu(process, now - details["elapsed"], now) / details["elapsed"]
-    if cpu != cpu:
+    wanted = _measure_wanted(facts, process, details, float(found["time"].iloc[-1]))
+    if wanted != wanted:
         return
-    verdict = (
-        "it computes: slow, not stuck" if cpu > AT_WORK else "it waits for something, or hangs"
-    )
+    is_at_work = wanted > AT_WORK
+    verdict = "it computes: slow, not stuck" if is_at_work else "it waits for something, or hangs"
     yield Finding(
         "WRK07",
         "note",
         f"'{details['step']}' has run on {facts.label(process)} for "
         f"{format_seconds(details['elapsed'])}: {verdict}.",
-        (f"CPU of that worker meanwhile: {cpu:.0%} of a core",),
+        (f"meanwhile it wanted {min(1.0, wanted):.0%} of a core",),
         "Wait; it will end."
-        if cpu > AT_WORK
+        if is_at_work
         else f"client.call_stack(keys=[{details['key']!r}]) shows where it waits.",
     )
+
+
+def _measure_wanted(facts: Facts, process: str, details: Mapping[str, Any], until: float) -> float:
+    """Return the share of a core that a task used or waited for; NaN if nobody knows.
+
+    What it used alone does not tell: where others have the cores, one that computes gets little.
+    """
+    if (wanted := details.get("wanted")) is not None:
+        return float(wanted)
+    seconds = float(details["elapsed"])
+    return facts.used_cpu(process, until - seconds, until) / seconds
 
 
 def _find_slow_worker(facts: Facts) -> tuple[str, str, float, float] | None:

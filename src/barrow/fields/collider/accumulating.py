@@ -33,11 +33,12 @@ def accumulate(one: Any, other: Any) -> Any:
         return one | other
     try:
         return one + other
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise StepError(
             f"The processor returned {type(one).__name__} for one chunk and "
-            f"{type(other).__name__} for another, which cannot be added ({error}). Return numbers, "
-            "lists, sets, arrays, histograms, or dictionaries of them."
+            f"{type(other).__name__} for another, which cannot be added ({_first_line(error)}). "
+            "Return numbers, lists, sets, histograms, arrays of one length, or dictionaries of "
+            "them; collider.column_accumulator(array) for arrays to be joined end to end."
         ) from None
 
 
@@ -52,3 +53,7 @@ def _join(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> Any:
             error.add_note(f"barrow: under {key!r}")
             raise
     return joined
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -14,8 +14,10 @@ from barrow.fields.collider.accumulating import accumulate
 from barrow.fields.collider.catalogue import PAUSES, Listed
 from barrow.fields.collider.columns import Schema
 from barrow.fields.collider.events import Touching, make_events
-from barrow.fields.collider.files import Effort, EventFile, FaultError, borrowed
-from barrow.fields.collider.tally import Merge, Portion, Skip, Spent, Tally
+from barrow.fields.collider.files import Effort, EventFile, FaultError
+from barrow.fields.collider.opening import borrowed
+from barrow.fields.collider.skips import Skip
+from barrow.fields.collider.tally import Merge, Portion, Spent, Tally
 
 OnError = Literal["stop", "skip", "skip-file"]
 

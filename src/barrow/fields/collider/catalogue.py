@@ -9,8 +9,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from barrow.fields.collider.files import FaultError, borrowed
+from barrow.fields.collider.files import FaultError
 from barrow.fields.collider.filesets import Entry
+from barrow.fields.collider.opening import borrowed
 from barrow.places import cache_folder
 from barrow.sources.identity import identify_file
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from barrow.errors import InputError
-from barrow.fields.collider.files import EventFile, ParquetFile, TreeFile
+from barrow.fields.collider.files import EventFile
+from barrow.fields.collider.parquet import ParquetFile
+from barrow.fields.collider.rootfiles import TreeFile
 
 
 class Touched:

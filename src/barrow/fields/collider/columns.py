@@ -3,7 +3,7 @@
 Names in, a form out: nothing is read here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -51,34 +51,52 @@ def group_columns(columns: Mapping[str, Column], schema: Schema) -> dict[str, di
     return groups
 
 
-def make_form(columns: Mapping[str, Column], schema: Schema) -> Any:
-    """Return the form of the events: what each buffer is, by the name of its column."""
-    from awkward.forms import RecordForm
+class Fields(Mapping[str, Any]):
+    """The fields of events by name, each a form that says what its buffers are.
 
-    contents, names = [], []
-    for collection, members in group_columns(columns, schema).items():
-        for field, form in _make_collection(collection, members, columns):
-            names.append(field)
-            contents.append(form)
-    return RecordForm(contents, names, parameters={"__record__": "Events"}, form_key="Events")
+    A form is made when it is asked for: of a thousand columns few are used.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], schema: Schema) -> None:
+        self._columns = columns
+        self._members: dict[str, Mapping[str, str]] = {}
+        self._forms: dict[str, Any] = {}
+        for collection, members in group_columns(columns, schema).items():
+            self._members |= _part_collection(collection, members, columns)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._forms:
+            self._forms[name] = self._make(name, self._members[name])
+        return self._forms[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def _make(self, name: str, members: Mapping[str, str]) -> Any:
+        columns = self._columns
+        if "" in members:
+            return _make_plain(members[""], columns)
+        if _is_counted(name, columns) and any(columns[c].is_jagged for c in members.values()):
+            return _make_list(name, members, columns)
+        return _make_record(members, columns, is_inner=False)
 
 
-def _make_collection(
+def _part_collection(
     name: str, members: Mapping[str, str], columns: Mapping[str, Column]
-) -> list[tuple[str, Any]]:
-    """Return the fields of the events that come from one collection."""
-    some = {field: c for field, c in members.items() if field and columns[c].is_jagged}
-    one = {field: c for field, c in members.items() if field and not columns[c].is_jagged}
-    found = []
+) -> dict[str, Mapping[str, str]]:
+    """Return the fields of the events that come from one collection, and the columns of each."""
     if "" in members:
-        found.append((name, _make_plain(members[""], columns)))
         # A plain column has taken the name, so the others keep theirs.
-        return found + [(c, _make_plain(c, columns)) for field, c in members.items() if field]
+        return {(name if not field else c): {"": c} for field, c in members.items()}
+    some = {field: c for field, c in members.items() if columns[c].is_jagged}
     if some and _is_counted(name, columns):
-        found.append((name, _make_list(name, some, columns)))
-        return found + [(column, _make_plain(column, columns)) for column in one.values()]
-    record = {**one, **some}
-    return [(name, _make_record(record, columns, is_inner=False))]
+        alone = [c for c in members.values() if not columns[c].is_jagged]
+        return {name: some, **{column: {"": column} for column in alone}}
+    one = {field: c for field, c in members.items() if not columns[c].is_jagged}
+    return {name: {**one, **some}}
 
 
 def _is_counted(name: str, columns: Mapping[str, Column]) -> bool:

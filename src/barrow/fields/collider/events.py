@@ -5,17 +5,20 @@ events reads it in one go.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Set
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from functools import partial
 from os import PathLike, fspath
 from typing import Any, Protocol
 
 import awkward as ak
 import numpy as np
+from awkward.contents import RecordArray
+from awkward.forms import NumpyForm
 
 from barrow.fields.collider.behaviors import make_behavior
-from barrow.fields.collider.columns import COUNTS, Schema, make_form
-from barrow.fields.collider.files import EventFile, FaultError, Values, open_file
+from barrow.fields.collider.columns import COUNTS, Schema
+from barrow.fields.collider.files import EventFile, FaultError, Values
+from barrow.fields.collider.opening import open_file
 
 
 class Touching(Protocol):
@@ -91,15 +94,9 @@ def make_events(
         What ``events.metadata`` says.
     """
     loader = Loader(file, start, stop, together)
-    form = _form_of(tuple(file.columns.items()), schema)
-    events = ak.from_buffers(
-        form,
-        stop - start,
-        _Buffers(loader),
-        buffer_key="{form_key}",
-        behavior=make_behavior(),
-        attrs={"metadata": dict(metadata or {})},
-    )
+    layout = _make_layout(file.fields(schema), stop - start, _Buffers(loader))
+    attrs = {"metadata": dict(metadata or {})}
+    events = ak.Array(layout, behavior=make_behavior(), attrs=attrs)
     return events, loader
 
 
@@ -149,6 +146,51 @@ class _Buffers(Mapping[str, Any]):
         raise TypeError("the buffers of events are known by name only")
 
 
-@cache
-def _form_of(columns: Iterable[tuple[str, Any]], schema: Schema) -> Any:
-    return make_form(dict(columns), schema)
+class _Contents(list[Any]):
+    """The contents of a record, each made when it is asked for.
+
+    awkward keeps the list that it is given. Until it has been given its makers, and wherever
+    it is not looked at item by item, it holds stand-ins that refuse to be read.
+    """
+
+    def __init__(self, length: int, stand_in: Any) -> None:
+        super().__init__([stand_in] * length)
+        self.makers: list[Callable[[], Any] | None] = [None] * length
+
+    def __getitem__(self, where: Any) -> Any:
+        if isinstance(where, slice):
+            return [self[index] for index in range(*where.indices(len(self)))]
+        make = self.makers[where]
+        if make is not None:
+            self[where] = make()
+            self.makers[where] = None
+        return super().__getitem__(where)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(len(self)))
+
+    def __add__(self, other: Iterable[Any]) -> list[Any]:  # type: ignore[override]
+        return [*self, *other]
+
+    def copy(self) -> list[Any]:
+        return [*self]
+
+
+def _make_layout(fields: Mapping[str, Any], length: int, buffers: Mapping[str, Any]) -> Any:
+    """Return the events: a record of which each field is made when it is asked for."""
+
+    def make(name: str) -> Any:
+        form = fields[name]
+        return ak.from_buffers(form, length, buffers, buffer_key="{form_key}", highlevel=False)
+
+    stand_in = ak.from_buffers(
+        NumpyForm("bool", form_key="x"), length, {"x-data": _refuse}, highlevel=False
+    )
+    contents = _Contents(len(fields), stand_in)
+    layout = RecordArray(contents, [*fields], length, parameters={"__record__": "Events"})
+    contents.makers = [partial(make, name) for name in fields]
+    return layout
+
+
+def _refuse() -> Any:
+    raise AssertionError("a field of the events was not made")

@@ -8,10 +8,8 @@ import hashlib
 import json
 import os
 import pickle
-import shutil
-import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,10 @@ import cloudpickle
 
 from barrow.errors import OutputError
 from barrow.fields.collider.analysis import Span
+from barrow.fields.collider.outputs import is_mine
 from barrow.fields.collider.tally import Merge, Tally, finish
 from barrow.running.disk import write_whole
+from barrow.running.folders import open_result_folder, partial_of
 
 DIGEST_BYTES = 16
 
@@ -30,7 +30,7 @@ DIGEST_BYTES = 16
 class Begun:
     """How the work was cut when it began: it goes on the same way."""
 
-    pieces: list[list[Span]]
+    pieces: Sequence[Sequence[Span]]
     chunk: int
     columns: frozenset[str]
 
@@ -43,8 +43,34 @@ class Kept:
 
     @classmethod
     def beside(cls, to: Path) -> "Kept":
-        """Return the folder for what is to become the file ``to``."""
-        return cls(to.parent / f".{to.name}.partial")
+        """Return the folder for what is to become the file ``to``, to be looked at."""
+        return cls(partial_of(to.absolute()) / ".barrow")
+
+    @classmethod
+    @contextmanager
+    def held(cls, to: Path) -> Iterator["Kept"]:
+        """Yield the folder for what is to become the file ``to``; nobody else may write there.
+
+        It is removed if nothing was begun in it.
+        """
+        folder = open_result_folder(to)
+        kept = cls(folder.root)
+        try:
+            yield kept
+        finally:
+            if kept.is_begun:
+                folder.release()
+            else:
+                folder.remove()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is something that can be taken up."""
+        return self._begun_path.exists()
+
+    @property
+    def _begun_path(self) -> Path:
+        return self.folder / "begun.json"
 
     def find(self, start: int, stop: int) -> Tally | None:
         """Return what is kept of some pieces, if it is as it was written."""
@@ -56,12 +82,8 @@ class Kept:
         _write(self._path(start, stop), tally)
 
     def begin(self, key: str, begun: Begun, known: Mapping[Span, Tally]) -> None:
-        """Make the folder anew for a run."""
-        self.remove()
-        try:
-            self.folder.mkdir(mode=0o700)
-        except OSError as error:
-            raise OutputError(f"{self.folder} cannot be made: {error.strerror}.") from None
+        """Empty the folder for a run."""
+        self.forget()
         _write(self.folder / "known", dict(known))
         content = {
             "key": key,
@@ -69,13 +91,13 @@ class Kept:
             "chunk": begun.chunk,
             "columns": sorted(begun.columns),
         }
-        write_whole(self.folder / "begun.json", json.dumps(content))
+        write_whole(self._begun_path, json.dumps(content))
 
     def take_up(self, key: str) -> tuple[Begun, dict[Span, Tally]] | None:
         """Return how a run of the same work began; None if there was none."""
         try:
-            found = json.loads((self.folder / "begun.json").read_text())
-            if found["key"] != key or not _is_mine(self.folder):
+            found = json.loads(self._begun_path.read_text())
+            if found["key"] != key or not is_mine(self.folder):
                 return None
             pieces = [[Span(*span) for span in piece] for piece in found["pieces"]]
             begun = Begun(pieces, found["chunk"], frozenset(found["columns"]))
@@ -87,7 +109,7 @@ class Kept:
     def total(self, merge: Merge) -> Tally:
         """Return the sum of all that is kept, in its order."""
         total = Tally()
-        if not self.folder.is_dir() or not _is_mine(self.folder):
+        if not self.folder.is_dir() or not is_mine(self.folder):
             return total
         for path in sorted(self.folder.glob("*.part"), key=lambda path: path.name):
             tally = _read(path)
@@ -95,44 +117,15 @@ class Kept:
                 total = merge(total, tally)
         return finish(total)
 
-    def remove(self) -> None:
-        """Remove the folder and all that is in it."""
-        with suppress(FileNotFoundError):
-            shutil.rmtree(self.folder)
+    def forget(self) -> None:
+        """Remove all that was kept."""
+        # Without this the rest is nothing, should it stay behind.
+        self._begun_path.unlink(missing_ok=True)
+        for path in (self.folder / "known", *self.folder.glob("*.part")):
+            path.unlink(missing_ok=True)
 
     def _path(self, start: int, stop: int) -> Path:
         return self.folder / f"{start:09d}-{stop:09d}.part"
-
-
-def save_output(path: Path, output: Any, about: Mapping[str, Any]) -> None:
-    """Write the output, and what is known about it beside it."""
-    write_whole(_about_path(path), json.dumps(about, default=str, indent=2) + "\n")
-    beside = path.with_name(f".{path.name}.new")
-    try:
-        beside.write_bytes(cloudpickle.dumps(output))
-        beside.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}.") from None
-
-
-def read_about(path: Path) -> dict[str, Any]:
-    """Return what is known about an output that was written earlier."""
-    try:
-        found: dict[str, Any] = json.loads(_about_path(path).read_text())
-        return found if path.exists() else {}
-    except (OSError, ValueError):
-        return {}
-
-
-def load_output(path: Path) -> Any:
-    """Return an output that was written earlier."""
-    if not _is_mine(path):
-        raise OutputError(f"{path} belongs to somebody else, or others may write it: not opened.")
-    return pickle.loads(path.read_bytes())
-
-
-def _about_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.json")
 
 
 def _write(path: Path, content: Any) -> None:
@@ -156,9 +149,3 @@ def _read(path: Path) -> Any:
     if hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() != digest:
         return None
     return pickle.loads(data)
-
-
-def _is_mine(path: Path) -> bool:
-    status = path.stat()
-    is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return status.st_uid == os.geteuid() and not is_open

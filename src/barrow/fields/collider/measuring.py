@@ -16,7 +16,8 @@ SAMPLES = (25_000, 25_000, 100_000)
 LONGEST_CLUSTER = 200_000
 # So much longer has a span to be than another to tell the price of a call.
 LONGER = 1.5
-# What is over so soon is done in this process whatever else is measured.
+# What is over so soon is done in this process whatever else is measured; and no span should
+# take longer, for workers wait meanwhile.
 SOON_SECONDS = 1.0
 # Memory for each byte that was read, where it cannot be seen.
 USUAL_SHARE = 8.0
@@ -77,15 +78,33 @@ def fit_pace(samples: Sequence[Sample]) -> Pace:
     )
 
 
+def choose_length(samples: Sequence[Sample], cluster: int) -> int:
+    """Return how many events to measure next, where the next cluster has so many.
+
+    Whole clusters, unless one is very long, or the processor so slow that workers wait.
+
+    Examples
+    --------
+    >>> choose_length([], 100_000), choose_length([], 10_000)
+    (100000, 25000)
+    >>> slow = Sample(Span(0, 0, 100_000), seconds=50.0, peak_bytes=0)
+    >>> choose_length([slow], 100_000)
+    2000
+    """
+    most = max(SAMPLES[len(samples)], min(cluster, LONGEST_CLUSTER))
+    if not samples:
+        return most
+    if len(samples) == len(SAMPLES) - 1:
+        most = max(most, 2 * samples[-1].span.events)
+    return max(1, min(most, int(SOON_SECONDS / _rate(samples[-1]))))
+
+
 def _rate(sample: Sample) -> float:
     return max(1e-12, sample.seconds / max(1, sample.span.events))
 
 
 def _next_span(analysis: Analysis, samples: Sequence[Sample]) -> Span | None:
     """Return the next span of about the length that is wanted, after those that are done."""
-    most = SAMPLES[len(samples)]
-    if len(samples) == len(SAMPLES) - 1:
-        most = max(most, 2 * samples[-1].span.events)
     last = samples[-1].span if samples else Span(0, 0, 0)
     for number in range(last.file, len(analysis.files)):
         listed = analysis.files[number]
@@ -93,9 +112,8 @@ def _next_span(analysis: Analysis, samples: Sequence[Sample]) -> Span | None:
         edges = (place, *(edge for edge in listed.edges if edge > place))
         if place >= listed.entries:
             continue
-        rest = replace(listed, edges=edges)
-        cluster = edges[1] - place
-        start, stop = list_spans([rest], max(most, min(cluster, LONGEST_CLUSTER)))[0][1:]
+        most = choose_length(samples, edges[1] - place)
+        start, stop = list_spans([replace(listed, edges=edges)], most)[0][1:]
         return Span(number, start, stop)
     return None
 

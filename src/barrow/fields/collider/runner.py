@@ -7,7 +7,9 @@ from typing import Any
 
 from barrow.errors import InputError
 from barrow.fields.collider.analysis import OnError
-from barrow.fields.collider.api import Run, run
+from barrow.fields.collider.api import run
+from barrow.fields.collider.runs import Run
+from barrow.fields.collider.schemas import NanoAODSchema, find_schema
 
 
 class ProcessorABC(ABC):
@@ -20,14 +22,6 @@ class ProcessorABC(ABC):
     def postprocess(self, accumulator: Any) -> Any:
         """Return the output, made of the sum."""
         return accumulator
-
-
-class NanoAODSchema:
-    """Stands for events in collections: ``events.Muon.pt``."""
-
-
-class BaseSchema:
-    """Stands for columns as they are: ``events.Muon_pt``."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +128,7 @@ class Runner:
                 processor,
                 fileset,
                 treename=treename or "Events",
-                schema=_schema_of(self.schema),
+                schema=find_schema(self.schema),
                 on_error=policy,
                 chunksize=self.chunksize,
                 maxchunks=self.maxchunks,
@@ -147,13 +141,6 @@ class Runner:
         return self.last.output
 
     run = __call__
-
-
-def _schema_of(schema: Any) -> Any:
-    own = {NanoAODSchema: "nanoaod", BaseSchema: "flat", None: "nanoaod"}
-    if isinstance(schema, str) or schema not in own:
-        return schema
-    return own[schema]
 
 
 def _where(executor: Any) -> Any:

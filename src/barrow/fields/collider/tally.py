@@ -5,31 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from barrow.fields.collider.accumulating import accumulate
-from barrow.units import format_count
-
-
-@dataclass(frozen=True)
-class Skip:
-    """Events that are not in the output.
-
-    Examples
-    --------
-    >>> print(Skip("data", "a.root", 0, 100, "OSError: no such file", 3))
-    a.root of 'data', events 0 to 100, tried 3 times: OSError: no such file
-    """
-
-    dataset: str
-    path: str
-    start: int
-    stop: int | None
-    """None for the end of a file that could not be opened."""
-    reason: str
-    attempts: int
-
-    def __str__(self) -> str:
-        events = "all events" if self.stop is None else f"events {self.start} to {self.stop}"
-        tried = format_count(self.attempts, "time")
-        return f"{self.path} of '{self.dataset}', {events}, tried {tried}: {self.reason}"
+from barrow.fields.collider.skips import Skip
 
 
 class Spent(NamedTuple):

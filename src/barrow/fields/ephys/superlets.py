@@ -10,7 +10,7 @@ import numpy as np
 
 from barrow.errors import InputError
 from barrow.fields.ephys.outputs import convert
-from barrow.fields.ephys.wavelets import convolve, walk_trials
+from barrow.fields.ephys.wavelets import Bank, walk_trials
 
 SPREAD = 5
 
@@ -112,14 +112,14 @@ def superlet(
     used = [
         (row, s) for s in range(len(scales)) for row in np.flatnonzero(exponents[:, s]).tolist()
     ]
-    kernels = [_sample_morlet(scales[s], cycles[row], samplerate) for row, s in used]
+    bank = Bank([_sample_morlet(scales[s], cycles[row], samplerate) for row, s in used])
     needs_phase = output not in ("pow", "abs")
 
     def transform(signals: np.ndarray, answer: np.ndarray, rows: Any) -> None:
         # A product of powers is a sum of logarithms.
         logs: Any = 0.0
         phase: Any = 0.0
-        for (row, s), found in zip(used, convolve(signals, kernels), strict=True):
+        for (row, s), found in zip(used, bank.convolve(signals), strict=True):
             exponent = found.real.dtype.type(exponents[row, s])
             is_first, is_last = row == 0, _is_last(exponents, row, s)
             power = convert(found, "pow")

@@ -4,7 +4,7 @@ The transform of a signal is computed once; each scale then costs one inverse
 transform.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -167,10 +167,10 @@ def wavelet(
     >>> wavelet(noise, samplerate=1000.0, scales=scales, shape=Morlet()).shape
     (1, 500, 1, 2, 2)
     """
-    kernels = [_sample_wavelet(shape, scale, samplerate) for scale in scales]
+    bank = Bank([_sample_wavelet(shape, scale, samplerate) for scale in scales])
 
     def transform(signals: np.ndarray, answer: np.ndarray, rows: Any) -> None:
-        for number, found in enumerate(convolve(signals, kernels)):
+        for number, found in enumerate(bank.convolve(signals)):
             answer[:, number] = convert(found, output)[rows]
 
     return walk_trials(
@@ -185,33 +185,52 @@ def _sample_wavelet(shape: Wavelet, scale: float, samplerate: float) -> np.ndarr
     return np.asarray(gain * shape(times / scale))
 
 
-def convolve(signals: np.ndarray, kernels: list[np.ndarray]) -> Any:
-    """Yield a signal convolved with each kernel, as long as the signal and centred.
+class Bank:
+    """Kernels with which signals are convolved; the spectra of the kernels are computed once.
 
-    Parameters
-    ----------
-    signals
-        Time × channel.
+    Examples
+    --------
+    >>> bank = Bank([np.array([0.5, 0.5]), np.array([0.0, 1.0, 0.0])])
+    >>> [found[:, 0].real.round(6).tolist() for found in bank.convolve(np.eye(4, 1))]
+    [[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
     """
-    length = len(signals)
-    # Of a kernel that is longer than the signal the ends never meet it.
-    reach = max(min(len(kernel) // 2 + 1, length) for kernel in kernels)
-    size = fft.next_fast_len(length + reach)
-    is_single = signals.dtype == np.float32
-    complex_dtype = np.dtype(np.complex64 if is_single else np.complex128)
-    spectrum = fft.fft(signals, size, axis=0)
-    for kernel in kernels:
-        centre = (len(kernel) - 1) // 2
-        before, after = min(centre, length - 1), min(len(kernel) - 1 - centre, length - 1)
-        ring = np.zeros(size, np.complex128)
-        ring[: after + 1] = kernel[centre : centre + after + 1]
-        ring[size - before :] = kernel[centre - before : centre]
-        gain = fft.fft(ring).astype(complex_dtype)
-        found = fft.ifft(spectrum * gain[:, None], axis=0, overwrite_x=True)[:length]
-        if kernel.dtype.kind != "c":
-            # Real by real is real: what is left of the rest is rounding.
-            found.imag = 0
-        yield found
+
+    def __init__(self, kernels: Sequence[np.ndarray]) -> None:
+        self._kernels = kernels
+        self._length = 0
+        self._gains: list[np.ndarray] = []
+
+    def convolve(self, signals: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield signals, time × channel, convolved with each kernel: as long as before, centred."""
+        length = len(signals)
+        if length != self._length:
+            # Trials of one length follow one another; the last one is remembered.
+            self._gains, self._length = self._transform(length), length
+        is_single = signals.dtype == np.float32
+        complex_dtype = np.complex64 if is_single else np.complex128
+        spectrum = fft.fft(signals, len(self._gains[0]), axis=0)
+        for kernel, gain in zip(self._kernels, self._gains, strict=True):
+            shaped = spectrum * gain.astype(complex_dtype)[:, None]
+            found = fft.ifft(shaped, axis=0, overwrite_x=True)[:length]
+            if kernel.dtype.kind != "c":
+                # Real by real is real: what is left of the rest is rounding.
+                found.imag = 0
+            yield found
+
+    def _transform(self, length: int) -> list[np.ndarray]:
+        """Return the spectra of the kernels for signals of a length."""
+        # Of a kernel that is longer than the signal the ends never meet it.
+        reach = max(min(len(kernel) // 2 + 1, length) for kernel in self._kernels)
+        size = fft.next_fast_len(length + reach)
+        gains = []
+        for kernel in self._kernels:
+            centre = (len(kernel) - 1) // 2
+            before, after = min(centre, length - 1), min(len(kernel) - 1 - centre, length - 1)
+            ring = np.zeros(size, np.complex128)
+            ring[: after + 1] = kernel[centre : centre + after + 1]
+            ring[size - before :] = kernel[centre - before : centre]
+            gains.append(fft.fft(ring))
+        return gains
 
 
 def walk_trials(

@@ -1,16 +1,15 @@
 """Join objects that borders of tiles have cut.
 
 Neighbouring tiles see the same pixels around their border. Two labels there that cover each
-other are one object. Only labels at borders are ever held; pixels are read strip by strip.
+other are one object. Tiles are read one after the other, each once; of those before, only the
+strips at borders are held to which the tile behind has not come yet: of one row of tiles.
 """
 
-from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 
-from barrow.fields.spatial.tiles import Border, Tiling
+from barrow.fields.spatial.tiles import Axis, Tiling
 from barrow.model.source import Source
 
 # Two labels are one object if they share this much of the smaller one, near the border.
@@ -55,14 +54,41 @@ class Unions:
 def join_borders(views: Source, tiling: Tiling) -> Unions:
     """Return which labels of views side by side are the same object."""
     unions = Unions()
-    for dim, axis in tiling.axes.items():
-        if not axis.margin:
-            continue
-        for border in tiling.borders(dim):
-            for before, behind, line in _strips(views, tiling, border):
-                for one, other in match(before, behind, list(tiling.axes).index(dim), line):
+    dims = [dim for dim, axis in tiling.axes.items() if axis.margin and axis.count > 1]
+    waiting: dict[tuple[str, tuple[int, ...]], np.ndarray] = {}
+    for numbers in product(*(range(axis.count) for axis in tiling.axes.values())) if dims else ():
+        slots = zip(tiling.axes.values(), numbers, strict=True)
+        view = views.read(tuple(axis.slot(number) for axis, number in slots))
+        for dim in dims:
+            place = list(tiling.axes).index(dim)
+            axis, number = tiling.axes[dim], numbers[place]
+            if number:
+                before = waiting.pop((dim, numbers))
+                behind = _strip(view, axis, place, number - 1, number)
+                line = axis.core(number)[0] - _around(axis, number - 1)[0]
+                for one, other in match(before, behind, place, line):
                     unions.join(one, other)
+            if number < axis.count - 1:
+                following = (*numbers[:place], number + 1, *numbers[place + 1 :])
+                # A copy: a part of the view would keep all of it.
+                waiting[dim, following] = _strip(view, axis, place, number, number).copy()
     return unions
+
+
+def _around(axis: Axis, border: int) -> tuple[int, int]:
+    """Return the strip around the border behind a view: half of what both sides see.
+
+    Near the edge of what it sees, a view has seen too little around.
+    """
+    place = axis.core(border)[1]
+    reach = max(1, axis.margin // 2)
+    return max(place - reach, axis.span(border + 1)[0]), min(place + reach, axis.length)
+
+
+def _strip(view: np.ndarray, axis: Axis, place: int, border: int, number: int) -> np.ndarray:
+    """Return what a view sees of the strip around a border."""
+    low, high = (edge - axis.span(number)[0] for edge in _around(axis, border))
+    return view[(slice(None),) * place + (slice(low, high),)]
 
 
 def match(before: np.ndarray, behind: np.ndarray, axis: int, line: int) -> list[tuple[int, int]]:
@@ -105,33 +131,3 @@ def _crossing(labels: np.ndarray, axis: int, line: int) -> set[int]:
     """Return the labels on both sides of a border."""
     left, right = np.split(labels, [line], axis=axis)
     return set(np.intersect1d(left, right).tolist()) - {0}
-
-
-def _strips(
-    views: Source, tiling: Tiling, border: Border
-) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Yield what both sides see around a border, one pair of views after the other."""
-    axis = tiling.axes[border.dim]
-    # Half of the overlap: near its edge a view has seen too little around.
-    reach = max(1, axis.margin // 2)
-    low = max(border.place - reach, axis.span(border.number + 1)[0])
-    high = min(border.place + reach, axis.span(border.number)[1])
-    others = [
-        [
-            (
-                number * other.view,
-                number * other.view + other.span(number)[1] - other.span(number)[0],
-            )
-            for number in range(other.count)
-        ]
-        for dim, other in tiling.axes.items()
-        if dim != border.dim
-    ]
-    place = list(tiling.axes).index(border.dim)
-    for rest in product(*others):
-        sides: list[Any] = []
-        for number in (border.number, border.number + 1):
-            shift = number * axis.view - axis.span(number)[0]
-            ranges = (*rest[:place], (low + shift, high + shift), *rest[place:])
-            sides.append(views.read(ranges))
-        yield sides[0], sides[1], border.place - low

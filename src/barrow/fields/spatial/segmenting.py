@@ -6,12 +6,8 @@ they do not, for objects larger than the overlap or models that look far, the la
 over the overlap. At the end objects are numbered by their first pixel: the cut leaves no trace.
 """
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +18,7 @@ from barrow.errors import BudgetError, InputError
 from barrow.fields.spatial.chunking import read_chunks
 from barrow.fields.spatial.dressing import Names, dress
 from barrow.fields.spatial.joining import join_borders
+from barrow.fields.spatial.keeping import Kept, Scratch, scratch_for
 from barrow.fields.spatial.means import Means
 from barrow.fields.spatial.measuring import finish_table, measure, place_sources, translate
 from barrow.fields.spatial.models import Anchored, name_dtype
@@ -109,7 +106,8 @@ def segment(
     chunks
         Size of the tiles, overlap not counted; by default as barrow plans.
     to
-        Place for the labels, written as OME-Zarr.
+        Place for the labels, written as OME-Zarr, and the table. The same call again returns
+        them, and takes up an interrupted one.
     memory, cluster, quiet
         See :func:`barrow.map`.
     resources
@@ -125,6 +123,15 @@ def segment(
     """
     raster = open_raster(image)
     means = Means(to, memory, cluster, dict(resources or {}), quiet)
+    sizes = read_chunks(chunks, raster.spatial)
+    kept = Kept.at(
+        to, raster.source,
+        {"model": model, "channel": channel, "diameter": diameter, "threshold": threshold,
+         "object_size": object_size, "overlap": overlap, "kwargs": dict(model_kwargs or {}),
+         "chunks": sizes},
+    )  # fmt: skip
+    if kept is not None and (table := kept.read_table()) is not None:
+        return Segmentation(_open_labels(raster, kept, means), table)
     source = raster.source
     if channel is None and model is None and "c" in source.lengths:
         channel = 0
@@ -138,8 +145,8 @@ def segment(
     size = int(object_size if object_size is not None else 2 * diameter)
     margin = int(overlap if overlap is not None else size + getattr(model, "reach", size // 2))
     margins = {d: min(margin, n) for d, n in source.lengths.items() if d in ("y", "x")}
-    sizes = read_chunks(chunks, raster.spatial)
-    return _segment(raster, source, Job(model, dict(model_kwargs or {}), margins, sizes), means)
+    job = Job(model, dict(model_kwargs or {}), margins, sizes)
+    return _segment(raster, source, job, means, kept)
 
 
 @dataclass(frozen=True)
@@ -161,39 +168,55 @@ def join_labels(
     space = {dim: n for dim, n in raster.source.lengths.items() if dim in ("y", "x")}
     margins = {dim: step.halo.get(dim, min(LEAST_OVERLAP, n)) for dim, n in space.items()}
     job = Job(step.func, step.kwargs, margins, chunks, has_table=False)
-    source = replace(raster.source, labels=None)
-    labels = _segment(raster, source, job, means, names).labels
+    asked = {"model": step.func, "kwargs": step.kwargs, "margins": margins, "chunks": chunks}
+    kept = Kept.at(means.to, raster.source, asked)
+    if kept is not None and kept.read_table() is not None:
+        labels = _open_labels(raster, kept, means, names)
+    else:
+        source = replace(raster.source, labels=None)
+        labels = _segment(raster, source, job, means, kept, names).labels
     return rebuild(labels, raster) if raster.given == "tree" else labels
 
 
 def _segment(
-    raster: Raster, source: Source, job: Job, means: Means, names: Names | None = None
+    raster: Raster,
+    source: Source,
+    job: Job,
+    means: Means,
+    kept: Kept | None,
+    names: Names | None = None,
 ) -> Segmentation:
-    place = None if means.to is None else Path(means.to)
-    with _scratch(place) as folder:
-        views, tiling = _label_tiles(source, job, means, folder)
+    measured = raster if job.has_table else None
+    with scratch_for(kept) as scratch:
+        views, tiling = _label_tiles(source, job, means, scratch)
         owned = put_together(views, tiling)
         same = join_borders(views, tiling).pairs()
-        table = measure(owned, raster if job.has_table else None, means).table(same)
-        order = np.argsort(table["label"].to_numpy())
-        numbers = Renumber(table["label"].to_numpy()[order], order.astype(np.uint32) + 1, same)
-        to = None if place is None else place / "0"
+        rows = measure(owned, measured, means).table(same)
+        order = np.argsort(rows["label"].to_numpy())
+        numbers = Renumber(rows["label"].to_numpy()[order], order.astype(np.uint32) + 1, same)
+        to = None if kept is None else kept.path / "0"
         values = means.map(numbers, owned, name="number", to=to)
-    table["label"] = np.arange(1, len(table) + 1)
-    finished = finish_table(table, owned, raster if job.has_table else None)
-    if place is not None:
-        tree = finish_group(raster, place, raster.factors, means, names, owned.lengths)
-        return Segmentation(tree["scale0"]["image"], finished)
+        rows["label"] = np.arange(1, len(rows) + 1)
+        table = finish_table(rows, owned, measured)
+        if kept is not None:
+            labels = _open_labels(raster, kept, means, names)
+            kept.write_table(table)
+            return Segmentation(labels, table)
     if raster.given == "array":
-        return Segmentation(values, finished)
+        return Segmentation(values, table)
     lengths = owned.lengths
     labels = dress(_as_lazy(values), lengths, set(lengths), raster.source, names or Names())
-    return Segmentation(labels, finished)
+    return Segmentation(labels, table)
 
 
-def _label_tiles(
-    source: Source, job: Job, means: Means, folder: Callable[[], Path]
-) -> tuple[Source, Tiling]:
+def _open_labels(raster: Raster, kept: Kept, means: Means, names: Names | None = None) -> Any:
+    """Return stored labels, with the scales that the image has."""
+    lengths = {dim: raster.source.lengths[dim] for dim in raster.spatial}
+    tree = finish_group(raster, kept.path, raster.factors, means, names, lengths)
+    return tree["scale0"]["image"]
+
+
+def _label_tiles(source: Source, job: Job, means: Means, scratch: Scratch) -> tuple[Source, Tiling]:
     """Return the labels of all tiles side by side, named by first pixels, and how they lie."""
     space = {d: n for d, n in source.lengths.items() if d in spatial_dims(source.dims)}
     named = Anchored(job.model, space, name_dtype(space), dict(job.kwargs))
@@ -201,7 +224,8 @@ def _label_tiles(
     whole = [dim for dim in source.dims if dim not in ("y", "x")]
     step = means.step(named, whole=whole, border=None)
     like = None
-    chunks = dict(job.chunks or dict.fromkeys(job.margins, getattr(job.model, "tile", 0)))
+    usual = dict.fromkeys(job.margins, getattr(job.model, "tile", 0))
+    chunks = dict(job.chunks or scratch.read_cut() or usual)
     if not all(chunks.values()):
         halo = {dim: width for dim, width in job.margins.items() if width}
         like = means.plan(replace(step, halo=halo), source, *places)
@@ -211,9 +235,12 @@ def _label_tiles(
         tiling = Tiling.cut(space, seen, job.margins)
         laid = [lay(each, tiling) for each in (source, *places)]
         size = int(np.prod(list(tiling.laid.values()))) * named.dtype.itemsize
-        is_held = size <= HELD_BYTES and means.memory is None
-        plan = means.plan(step, *laid, like=like, to=None if is_held else folder() / "tiles.zarr")
+        is_held = size <= HELD_BYTES and means.memory is None and not scratch.is_lasting
         views = {dim: tiling.views[dim] for dim in ("y", "x")}
+        cut = "x".join(map(str, views.values()))
+        scratch.write_cut(chunks)
+        to = None if is_held else scratch.path / f"tiles-{cut}.zarr"
+        plan = means.plan(step, *laid, like=like, to=to)
         # Tiles that were asked for are tried in any case.
         if job.chunks or all(plan.chunks[dim] >= view for dim, view in views.items()):
             run = api.run(plan.with_chunks(**views))
@@ -253,33 +280,3 @@ def _as_lazy(values: Any) -> Any:
 
     chunks = getattr(values, "chunks", None) or "auto"
     return dask.array.from_array(values, chunks=chunks, name=False)
-
-
-@contextmanager
-def _scratch(place: Path | None) -> Iterator[Callable[[], Path]]:
-    """Yield a way to get a folder that is removed at the end.
-
-    With a place for the result it lies there and outlives an interruption.
-    """
-    made: list[Path] = []
-
-    def folder() -> Path:
-        if not made and place is None:
-            made.append(Path(tempfile.mkdtemp(prefix="barrow-tiles-")))
-        elif not made and place is not None:
-            made.append(place / ".tiles")
-            made[0].mkdir(parents=True, exist_ok=True)
-        return made[0]
-
-    try:
-        yield folder
-    except BaseException:
-        if place is None:
-            _remove(made)
-        raise
-    _remove(made)
-
-
-def _remove(folders: list[Path]) -> None:
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -1,9 +1,10 @@
 """Tiles: views of a raster that overlap, laid side by side, and put together again.
 
-Along a dimension of length n, views of length v overlap by 2 × margin; each owns what is
-nearer to its middle than ``margin`` from a border that it shares. Laid side by side they are an
-array of their own, whose chunks of length v are the views: one of them can be worked on without
-the others. Integer arithmetic and reading; no function is called here.
+Along a dimension, views of length v overlap by 2 × margin or more; each owns v - 2 × margin and
+sees at least ``margin`` beyond a border that it shares. What they own begins at multiples of its
+length, so chunks of the raster that are cut alike are read from one view each. Laid side by side
+the views are an array of their own, whose chunks of length v are the views: one of them can be
+worked on without the others. Integer arithmetic and reading; no function is called here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ class Axis:
     --------
     >>> axis = Axis(length=20, view=10, margin=2)
     >>> axis.count, [axis.span(i) for i in range(3)], [axis.core(i) for i in range(3)]
-    (3, [(0, 10), (6, 16), (12, 20)], [(0, 8), (8, 14), (14, 20)])
+    (3, [(0, 10), (4, 14), (10, 20)], [(0, 6), (6, 12), (12, 20)])
     """
 
     length: int
@@ -41,35 +42,43 @@ class Axis:
 
     @property
     def count(self) -> int:
-        """Number of views."""
+        """Number of views; the last one owns what it sees at the end."""
         if self.view >= self.length:
             return 1
-        return -(-(self.length - 2 * self.margin) // self._step)
+        return -(-(self.length - self.margin) // self.step)
+
+    @property
+    def step(self) -> int:
+        """What a view owns: from one border to the next."""
+        return max(1, self.view - 2 * self.margin)
 
     @property
     def laid(self) -> int:
         """Length of all views side by side."""
-        start, stop = self.span(self.count - 1)
-        return (self.count - 1) * self.view + stop - start
+        return self.slot(self.count - 1)[1]
 
     def span(self, number: int) -> tuple[int, int]:
         """Return what a view sees."""
-        start = number * self._step
+        start = max(0, number * self.step - self.margin)
         return start, min(start + self.view, self.length)
+
+    def slot(self, number: int) -> tuple[int, int]:
+        """Return where a view lies among all, side by side."""
+        start, stop = self.span(number)
+        return number * self.view, number * self.view + stop - start
 
     def core(self, number: int) -> tuple[int, int]:
         """Return what a view owns."""
-        start, stop = self.span(number)
-        start += self.margin if number else 0
-        return start, stop if number == self.count - 1 else stop - self.margin
+        is_last = number == self.count - 1
+        return number * self.step, self.length if is_last else (number + 1) * self.step
 
     def at(self, place: int) -> int:
         """Return the view that owns a place."""
-        return max(0, min((place - self.margin) // self._step, self.count - 1))
+        return min(place // self.step, self.count - 1)
 
-    @property
-    def _step(self) -> int:
-        return max(1, self.view - 2 * self.margin)
+    def shift(self, number: int) -> int:
+        """Return how far a view is moved to lie beside the others."""
+        return number * self.view - self.span(number)[0]
 
 
 @dataclass(frozen=True)
@@ -115,40 +124,17 @@ class Tiling:
         axis = self.axes[dim]
         for number in range(start // axis.view, -(-stop // axis.view)):
             low, high = max(start, number * axis.view), min(stop, (number + 1) * axis.view)
-            shift = axis.span(number)[0] - number * axis.view
-            yield low, high, low + shift, high + shift
+            shift = axis.shift(number)
+            yield low, high, low - shift, high - shift
 
     def cores(self, dim: str, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (in the raster, in the views that own it) for a range of the raster."""
         axis = self.axes[dim]
-        place = start
-        while place < stop:
-            number = axis.at(place)
+        for number in range(axis.at(start), axis.at(stop - 1) + 1) if start < stop else ():
             first, last = axis.core(number)
-            while not first <= place < last:  # the first and the last view own more
-                number += 1 if place >= last else -1
-                first, last = axis.core(number)
-            high = min(stop, last)
-            shift = number * axis.view - axis.span(number)[0]
-            yield place, high, place + shift, high + shift
-            place = high
-
-    def borders(self, dim: str) -> Iterator["Border"]:
-        """Yield the borders between neighbouring views along a dimension."""
-        axis = self.axes[dim]
-        for number in range(axis.count - 1):
-            yield Border(dim, number, axis.core(number)[1])
-
-
-@dataclass(frozen=True)
-class Border:
-    """Where one view ends to own and the next begins."""
-
-    dim: str
-    number: int
-    """Of the view before it."""
-    place: int
-    """The first pixel of the view behind it."""
+            low, high = max(start, first), min(stop, last)
+            shift = axis.shift(number)
+            yield low, high, low + shift, high + shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,5 +180,5 @@ def lay(source: Source, tiling: Tiling) -> Source:
 def put_together(views: Source, tiling: Tiling) -> Source:
     """Return the raster that views side by side make up, as a source."""
     read = OwnedReader(views.read, tiling, tuple(tiling.axes), views.dtype)
-    grain = {dim: max(1, axis.view - 2 * axis.margin) for dim, axis in tiling.axes.items()}
+    grain = {dim: min(axis.step, axis.length) for dim, axis in tiling.axes.items()}
     return replace(views, lengths=tiling.lengths, grain=grain, read=read, labels=None)

@@ -40,6 +40,8 @@ def connectivityanalysis(
 ) -> CrossSpectralData:
     """Return how pairs of channels belong together.
 
+    Arguments that are not listed here are those of :func:`freqanalysis`.
+
     Parameters
     ----------
     data
@@ -54,8 +56,6 @@ def connectivityanalysis(
         For coh: ``"abs"``, ``"pow"``, ``"complex"``, ``"angle"``, ``"real"`` or ``"imag"``.
     channelcmb
         Two lists of channels: from, and to; by default all pairs.
-
-    The others are those of :func:`freqanalysis`.
     """
     if method not in METHODS:
         raise InputError(f"method={method!r} is unknown. Use one of {', '.join(METHODS)}.")

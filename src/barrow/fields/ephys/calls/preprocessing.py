@@ -32,6 +32,8 @@ def preprocessing(
     Z-score comes first, then detrending and the filter, then rectification or the
     Hilbert transform; all in one pass over the data.
 
+    Arguments that are not listed here are those of :func:`freqanalysis`.
+
     Parameters
     ----------
     filter_class
@@ -51,8 +53,6 @@ def preprocessing(
     hilbert
         What to return of the analytic signal: ``"abs"`` for the envelope, ``"angle"``
         for the phase, ``"complex"`` and so on.
-
-    The others are those of :func:`freqanalysis`.
 
     Examples
     --------

@@ -25,6 +25,8 @@ def resampledata(
 ) -> AnalogData:
     """Return trials at a lower sample rate.
 
+    Arguments that are not listed here are those of :func:`freqanalysis`.
+
     Parameters
     ----------
     resamplefs
@@ -36,8 +38,6 @@ def resampledata(
         Cut-off of the filter; by default half the new rate.
     order
         Its order; by default 1000, or the shortest trial.
-
-    The others are those of :func:`freqanalysis`.
     """
     if method not in ("resample", "downsample"):
         raise InputError(f"method={method!r} is unknown. Use 'resample' or 'downsample'.")

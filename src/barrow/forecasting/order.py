@@ -1,0 +1,111 @@
+"""What waited for what: found from the moments at which tasks could begin.
+
+A record has no edges of a graph. But a task that waits for others can begin when the last of
+them ends, and the scheduler says so at once: whoever ended just before is the one it waited for.
+"""
+
+import numpy as np
+
+from barrow.reporting.tables import Tables, numbers
+from barrow.reporting.tasks import Tasks
+
+SOON_SECONDS = 0.05
+"""After the end of a task, when the scheduler tells that another one can begin."""
+CLOCK_SECONDS = 0.002
+"""By which clocks of processes of one machine may differ."""
+
+
+def find_order(record: Tables, tasks: Tasks, first: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each task the one it waits for (-1 for none) and how long after it can begin.
+
+    Both are empty if all tasks can begin at once. Tasks come in the order of their beginning.
+    """
+    if tasks.has_phases:
+        return _order_of_stages(tasks)
+    ready = _guess_ready(tasks) if _is_local(record, tasks) else _read_ready(record, tasks)
+    order = np.argsort(tasks.ended, kind="stable")
+    ends = tasks.ended[order]
+    # A task never waits for one that began after it.
+    place = np.searchsorted(ends, ready + CLOCK_SECONDS, side="right") - 1
+    before = np.where(place >= 0, order[np.maximum(place, 0)], -1)
+    delay = np.where(place >= 0, ready - ends[np.maximum(place, 0)], ready - first)
+    before = np.where(before < np.arange(len(tasks)), before, -1)
+    # Long after the last end: the client has handed it in by itself. If somebody was at work
+    # then, it did not wait for him.
+    running = _count_running(tasks, ready)
+    is_independent = (before < 0) | ((delay > SOON_SECONDS) & (running > 0))
+    after = np.where(is_independent, -1, before).astype(np.int64)
+    delays = np.where(is_independent, ready - first, np.where(delay > SOON_SECONDS, delay, 0.0))
+    delays = np.where(delays > SOON_SECONDS, delays, 0.0)
+    if (after < 0).all() and not delays.any():
+        return np.zeros(0, np.int64), np.zeros(0)
+    return after, delays
+
+
+def _order_of_stages(tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
+    """Stages of a pipeline follow one another; the chunks of one wait for nobody."""
+    steps = np.array(tasks.step, object)
+    if len(set(tasks.step)) == 1:
+        return np.zeros(0, np.int64), np.zeros(0)
+    after, delays = np.full(len(tasks), -1, np.int64), np.zeros(len(tasks))
+    last = -1
+    for step in dict.fromkeys(tasks.step):
+        of_step = np.flatnonzero(steps == step)
+        if last >= 0:
+            after[of_step] = last
+            delays[of_step] = max(0.0, float(tasks.started[of_step[0]] - tasks.ended[last]))
+        last = int(of_step[np.argmax(tasks.ended[of_step])])
+    return after, delays
+
+
+def _read_ready(record: Tables, tasks: Tasks) -> np.ndarray:
+    """Return when each task could begin; they are found by key and begin."""
+    rows = record.columns("dask_task")
+    ready = numbers(rows["ready"])
+    known = {
+        (str(key), started): moment
+        for key, started, moment in zip(rows["key"], rows["started"], ready, strict=True)
+    }
+    pairs = zip(tasks.label, tasks.started.tolist(), strict=True)
+    found = np.array([known.get(pair, np.nan) for pair in pairs])
+    return np.where(np.isnan(found), tasks.started, np.minimum(found, tasks.started))
+
+
+def _is_local(record: Tables, tasks: Tasks) -> bool:
+    """Tell whether Dask ran them without a cluster: then nobody says when a task could begin."""
+    table = record.columns("process")
+    addresses = dict(zip(table["name"], table["address"], strict=True))
+    found = str(addresses.get(tasks.process[0]) or "")
+    return found == "threads" or found.startswith("process ")
+
+
+def _guess_ready(tasks: Tasks) -> np.ndarray:
+    """Return when tasks could begin, of those that are handed out when a slot is free.
+
+    Where all slots were at work until one of them took the task, it may have been ready for as
+    long as the one before it; where one stood idle, it was not ready before.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as Some
+    >>> two_slots = Some(started=np.array([0.0, 0.0, 1.0, 2.5]), ended=np.array([1.0, 2.0, 2.5, 3]))
+    >>> _guess_ready(two_slots).tolist()
+    [0.0, 0.0, 0.0, 2.5]
+    """
+    ends = np.sort(tasks.ended)
+    place = np.searchsorted(ends, tasks.started, side="right")
+    last_end = np.where(place > 0, ends[np.maximum(place - 1, 0)], -np.inf)
+    at_work = _count_running(tasks, np.nextafter(last_end, -np.inf))
+    slots = int(_count_running(tasks, np.nextafter(tasks.started, np.inf)).max())
+    ready = np.array(tasks.started, float)
+    for task in range(1, len(ready)):
+        if at_work[task] >= slots or place[task] == 0:
+            ready[task] = ready[task - 1]
+    return ready
+
+
+def _count_running(tasks: Tasks, moments: np.ndarray) -> np.ndarray:
+    """Return how many tasks are at work at each moment."""
+    begun = np.searchsorted(np.sort(tasks.started), moments, side="left")
+    ended = np.searchsorted(np.sort(tasks.ended), moments, side="right")
+    return np.asarray(begun - ended)

@@ -1,0 +1,1 @@
+"""Play a run through with other numbers: no files, no clock, no Dask."""

@@ -1,0 +1,1 @@
+"""Measure the same work in several settings, and say which is best."""
