@@ -54,18 +54,17 @@ def _sides(result: Result, movies: tuple[Any, Any], first: int, last: int) -> It
     A, C = np.asarray(result.A).reshape(result.units, -1), np.asarray(result.C[:, first:last])
     # What is written must have even sides: the colours of a video have half its resolution.
     height, width = (side // 2 * 2 for side in movies[0].shape[1:])
-    scales: list[float] = []
+    # Sparse light is seen by its root; what is explained has the light of what was processed.
+    bright = max(1e-9, float(np.percentile(result.max_proj, 99)))
+    raw = movies[0].read(((first, first + 1), *movies[0].everything[1:]))
+    scales = (2 * max(1e-9, float(np.percentile(raw, 99.8))), bright, bright)
     for start in range(first, last, _AT_ONCE):
         stop = min(last, start + _AT_ONCE)
         blocks = [movie.read(((start, stop), *movie.everything[1:])) for movie in movies]
         light = C[:, start - first : stop - first].T @ A
         blocks.append(light.reshape(blocks[0].shape))
-        if not scales:
-            # The same light for all frames, and for the last two, so that they can be compared.
-            scales = [max(1e-9, float(np.percentile(block, 99.8))) for block in blocks[:2]]
-            scales.append(scales[1])
         parts = [
-            np.clip(block[:, :height, :width] * (255 / scale), 0, 255)
+            255 * np.sqrt(np.clip(block[:, :height, :width] / scale, 0, 1))
             for block, scale in zip(blocks, scales, strict=True)
         ]
         for frame in np.concatenate(parts, axis=2).astype(np.uint8):

@@ -155,7 +155,7 @@ def _register(frames: Iterable[np.ndarray], template: Template) -> np.ndarray:
             continue
         surface = fft.irfft2(cross, size)
         window = np.roll(surface, reach, (0, 1))[: 2 * reach[0] + 1, : 2 * reach[1] + 1]
-        noise = max(float(surface.var()), np.finfo(np.float32).tiny)
+        noise = max(float(surface.var()), float(np.finfo(np.float32).tiny))
         likely = window * (template.energy / noise) - unlikely
         peak = np.unravel_index(int(likely.argmax()), window.shape)
         start = np.array([peak[0] - reach[0], peak[1] - reach[1]], float)

@@ -99,7 +99,8 @@ def make_figure(columns: int, side: float) -> tuple[Any, Any]:
     # Not pyplot: it would keep every figure, and may want a screen.
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(columns * side, side), layout="constrained")
+    # Higher than wide: titles and the names of axes lie above and below a square image.
+    figure = Figure(figsize=(columns * side, side + 0.6), layout="constrained")
     return figure, figure.subplots(1, columns, squeeze=False)[0]
 
 

@@ -21,6 +21,8 @@ from barrow.shared import Ranges
 from barrow.sources.identity import identify_file, identify_text
 
 _THREAD = threading.local()
+# Of a video that loses something: so many that noise does not turn into squares.
+_BITS_OF_A_PIXEL = 2
 
 SUFFIXES = (".avi", ".mkv", ".mp4", ".mov", ".m4v", ".wmv")
 
@@ -99,6 +101,7 @@ def write_frames(path: Path, frames: Iterable[np.ndarray], *, fps: float, codec:
                 stream = container.add_stream(codec, rate=Fraction(fps).limit_denominator(1000))
                 stream.height, stream.width = values.shape[:2]
                 stream.pix_fmt = "gray" if codec in ("ffv1", "rawvideo") else "yuv420p"
+                stream.bit_rate = int(_BITS_OF_A_PIXEL * fps * values.shape[0] * values.shape[1])
             form = "gray" if values.ndim == 2 else "rgb24"
             container.mux(stream.encode(av.VideoFrame.from_ndarray(values, format=form)))
         if stream is not None:
