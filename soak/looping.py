@@ -57,7 +57,7 @@ def count_compiled(block: Any) -> int:
 
 def loop_on_workers(folder: Path, count: Callable[[Any], Any] = count_in_python) -> Any:
     """Let barrow count on worker processes, where the interpreter's lock is no trouble."""
-    events = np.random.default_rng(0).random((16 * EVENTS, 6))
+    events = np.random.default_rng(0).random((8 * EVENTS, 6))
     with barrow.cluster(workers=2) as cluster:
         plan = barrow.plan(
             count, events, combine=operator.add, whole=[1], cluster=cluster, quiet=True

@@ -22,7 +22,7 @@ from typing import Any
 
 LOOK_SECONDS, ENOUGH_LOOKS = 0.2, 50
 """Between two looks at first; a look at Python takes 3 ms, so they become rarer."""
-AT_WORK = 0.7
+AT_WORK = 0.5
 """Of a core that a thread wants from one look to the next if it does not wait for something."""
 HOLD_SECONDS = 0.002
 """How long the lock is kept: by then who waits for it has fallen asleep."""
@@ -30,6 +30,8 @@ STEP_SECONDS = 0.0004
 """Of CPU that a step in the interpreter takes at most."""
 FEWEST_STEPS, MOST_STEPS = 3, 10
 MOST_LOOPS = 5
+Wanted = tuple[float, float]
+"""A time, and the seconds that a thread has run or waited for a core until then."""
 KnownLoops = dict[CodeType, tuple[tuple[int, int], ...]]
 """Where the loops of a function begin and end."""
 PACKAGE = os.path.dirname(os.path.dirname(__file__))
@@ -49,7 +51,7 @@ class Pace:
     def __init__(self) -> None:
         self._looks = 0
         self._loops: Counter[str] = Counter()
-        self._before: dict[int, tuple[float, float]] = {}
+        self._before: dict[int, Wanted] = {}
         self._known: KnownLoops = {}
         self._due = 0.0
 
@@ -66,14 +68,11 @@ class Pace:
         self._due = now + LOOK_SECONDS * (1 + self._looks / ENOUGH_LOOKS)
         natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
         there = {thread: native for thread in threads if (native := natives.get(thread))}
-        known = {thread: wanted for thread in there if (wanted := read_wanted(there[thread]))}
-        self._before = {thread: (now, wanted) for thread, wanted in known.items()}
-        again = [thread for thread in known if thread in before]
-        if not again:
-            return
+        self._before = {t: known for t in there if (known := read_wanted(there[t]))}
+        again = [thread for thread in self._before if thread in before]
+        shares = [divide(before[thread], self._before[thread]) for thread in again]
         # Together: threads that wait for one another's lock want one core in all.
-        wanted = sum(known[thread] - before[thread][1] for thread in again)
-        if wanted < AT_WORK * (now - min(before[thread][0] for thread in again)):
+        if sum(shares) < AT_WORK:
             self._looks += len(again)  # they wait for a disk, or for others
             return
         for thread in again:
@@ -125,14 +124,19 @@ def is_own(frame: FrameType) -> bool:
     return not any(library in frame.f_code.co_filename for library in LIBRARIES)
 
 
-def read_wanted(native: int | None) -> float | None:
-    """Return the seconds that a thread has run or waited for a core; None if nobody knows."""
+def read_wanted(native: int | None) -> Wanted | None:
+    """Return what a thread has wanted of the cores until now; None if nobody knows."""
     try:
         with open(f"/proc/self/task/{native}/schedstat") as file:
-            run, waited, _ = file.read().split()
+            ran, waited = _count(ctypes.PyDLL(None), file.fileno())[:2]
+            return time.monotonic(), (ran + waited) / 1e9
     except (OSError, ValueError):
         return None
-    return (int(run) + int(waited)) / 1e9
+
+
+def divide(first: Wanted, last: Wanted) -> float:
+    """Return the share of a core that a thread wanted from one time to another."""
+    return (last[1] - first[1]) / max(1e-9, last[0] - first[0])
 
 
 def _see(thread: int, native: int, known: KnownLoops) -> tuple[str, bool | None]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any
 
-from barrow.model.pace import Pace, is_own, read_wanted
+from barrow.model.pace import Pace, Wanted, divide, is_own, read_wanted
 
 RARE_SECONDS = 5.0
 """Between two looks that take a millisecond or more."""
@@ -49,7 +49,7 @@ class Inside:
         # From the beginning: a task may block the loop before its first turn.
         self._ticked = time.monotonic()
         self._turns: list[tuple[float, float]] = []
-        self._begun: dict[int, tuple[str, float, float]] = {}
+        self._begun: dict[int, tuple[str, Wanted]] = {}
 
     def tick(self) -> None:
         """Note how late the loop is with this call, one of many in equal distances."""
@@ -91,16 +91,16 @@ class Inside:
             The name of the task in each thread that computes.
         """
         natives = {thread.ident: thread.native_id for thread in threading.enumerate()}
-        now, begun, found = time.monotonic(), {}, {}
+        begun, found = {}, {}
         for thread, name in running.items():
-            spent = read_wanted(natives.get(thread))
-            if spent is None:
+            now = read_wanted(natives.get(thread))
+            if now is None:
                 continue
             known = self._begun.get(thread)
-            begun[thread] = known if known and known[0] == name else (name, now, spent)
-            _, since, before = begun[thread]
-            if now - since > SURE_SECONDS:
-                found[name] = (spent - before) / (now - since)
+            begun[thread] = known if known and known[0] == name else (name, now)
+            first = begun[thread][1]
+            if now[0] - first[0] > SURE_SECONDS:
+                found[name] = divide(first, now)
         self._begun = begun
         return found
 

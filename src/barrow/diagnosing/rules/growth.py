@@ -78,7 +78,8 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
         if np.isnan(limit):
             continue
         least = float(facts.samples_of[quiet.process]["rss_bytes"].min())
-        more = float(quiet.unmanaged_bytes[-1]) - least
+        # Samples may begin when it holds much already; what malloc says does not depend on that.
+        more = max(float(quiet.unmanaged_bytes[-1]) - least, _kept_by_malloc(facts, quiet))
         if more > max(KEPT_BYTES, KEPT_SHARE * limit):
             kept.append((more, quiet, limit))
     # A leak, or a worker that stands still for it, is the graver name for the same memory.
@@ -90,7 +91,7 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
     evidence = [
         f"{facts.label(quiet.process)} at rest: {format_bytes(quiet.rss_bytes[-1])}, of which "
         f"{format_bytes(quiet.managed_bytes[-1])} are results",
-        f"more than it held at first: {format_bytes(more)}; limit {format_bytes(limit)}",
+        f"that is {format_bytes(more)} more than it needs; limit {format_bytes(limit)}",
     ]
     if "malloc_free" in facts.inside.get(quiet.process, {}):
         evidence.append(f"malloc keeps {format_bytes(free)} that nobody uses")
@@ -108,6 +109,15 @@ def unmanaged(facts: Facts) -> Iterator[Finding]:
         saves_bytes=int(more),
         remedy="trim" if is_free else "restart",
     )
+
+
+def _kept_by_malloc(facts: Facts, quiet: Quiet) -> float:
+    """Return what is free and was not given back, at the last rest; malloc counts too much."""
+    seen = facts.inside.get(quiet.process, {})
+    if "malloc_free" not in seen:
+        return 0.0
+    unused = float(quiet.unmanaged_bytes[-1]) - float(seen["malloc_used"])
+    return max(0.0, min(float(seen["malloc_free"]), unused))
 
 
 def _is_growing(facts: Facts, quiet: Quiet, held: np.ndarray) -> bool:
