@@ -9,8 +9,9 @@ import numpy as np
 
 MOST_POINTS = 300
 """Of a curve over time: more cannot be told apart."""
-EARLIER_SECONDS = 1.0
-"""What a process held so long before the work began is what it began with."""
+AROUND_SECONDS = 1.0
+"""What a process held so long before the work began is what it began with; work of a moment is
+seen only after its end."""
 
 
 class Tables(Protocol):
@@ -50,7 +51,7 @@ def read_repeat(record: Tables, began: float, ended: float) -> Repeat:
         for when, name, held in zip(
             samples["time"], samples["process"], samples["rss_bytes"], strict=True
         )
-        if began - EARLIER_SECONDS <= when <= ended
+        if began - AROUND_SECONDS <= when <= ended + AROUND_SECONDS
     )
     times, totals = add_up(rows, gone, ended)
     most: dict[str, int] = {}
@@ -63,7 +64,7 @@ def read_repeat(record: Tables, began: float, ended: float) -> Repeat:
         worker_bytes=most.get("worker", 0),
         client_bytes=most.get("client", 0),
         total_bytes=int(max(totals, default=0)),
-        times=tuple(round(max(0.0, when - began), 3) for when in times),
+        times=tuple(round(min(max(0.0, when - began), ended - began), 3) for when in times),
         held_bytes=tuple(int(held) for held in totals),
     )
 
