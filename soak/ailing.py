@@ -249,10 +249,11 @@ def read_slowly(path: str) -> int:
 def wait_for_disk(client: Any, is_packed: bool = False) -> None:
     folder = Path(tempfile.mkdtemp(prefix="barrow-soak-", dir=os.path.expanduser("~")))
     content = os.urandom(1 << 14) * 6400
+    stored = zlib.compress(content, 1) if is_packed else content
     try:
         for number in range(4):
             name = f"{number}.packed" if is_packed else f"{number}"
-            (folder / name).write_bytes(zlib.compress(content, 1) if is_packed else content)
+            (folder / name).write_bytes(stored)
             os.sync()
         client.gather(client.map(read_slowly, [str(p) for p in folder.iterdir()], pure=False))
     finally:

@@ -14,7 +14,7 @@ from soak.illnesses import RESULTS
 PAGES = Path(__file__).parents[1] / "docs" / "findings"
 HEADING = "\n## A real example\n"
 TABLE = """\
-Before and after, with `python -m soak.illnesses --cures` on {cores} cores:
+Before and after, with `python -m soak.illnesses --cures` on {cores} cores{others}:
 
 | program | time, ill | time, cured | memory, ill | memory, cured |
 |---|---|---|---|---|
@@ -36,7 +36,7 @@ def main() -> None:
         measured = [row for row in cures["programs"] if row["code"] == code]
         parts = [text, HEADING.strip(), *map(_show, examples)]
         if measured:
-            table = TABLE.format(cores=cures["machine"]["cores"])
+            table = TABLE.format(**_describe(cures["machine"]))
             parts.append(table + "\n".join(map(_compare, measured)))
         elif code in UNMEASURED:
             parts.append(UNMEASURED[code])
@@ -47,6 +47,13 @@ def _read(name: str) -> dict[str, Any]:
     path = RESULTS / f"{name}.json"
     empty: dict[str, Any] = {"programs": [], "machine": {"cores": 0}}
     return json.loads(path.read_text()) if path.exists() else empty
+
+
+def _describe(machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the numbers depend on: the cores, and whether others used them meanwhile."""
+    cores, load = machine["cores"], machine.get("load", [0.0])[0]
+    others = f" that others used as well (a load of {load:.0f})" if load > 3 * cores else ""
+    return {"cores": cores, "others": others}
 
 
 def _show(row: Mapping[str, Any]) -> str:
