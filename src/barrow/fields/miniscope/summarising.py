@@ -44,7 +44,8 @@ def write_summary(result: Result) -> Path:
 
     Everything is in the one file: it can be sent to somebody, and read without a network.
     """
-    frames, height, width = result.C.sizes["frame"], *result.max_proj.shape
+    frames = int(result.C.sizes["frame"])
+    height, width = result.max_proj.shape
     motion = np.asarray(result.motion)
     facts = {
         "cells": result.units,
