@@ -209,7 +209,7 @@ def many_threads(client: Any) -> None:
 
 
 def few_threads(client: Any) -> None:
-    client.run(lambda: __import__("threadpoolctl").threadpool_limits(1))
+    client.run(lambda: bool(__import__("threadpoolctl").threadpool_limits(1)))
     many_threads(client)
 
 

@@ -96,7 +96,7 @@ def library_threads(facts: Facts) -> Iterator[Finding]:
             f"{threads} threads for {facts.cores} cores",
             f"{outside / total:.0%} of the CPU was used outside the threads of Dask",
         ),
-        "client.run(lambda: __import__('threadpoolctl').threadpool_limits(1)), or "
+        "client.run(lambda: bool(__import__('threadpoolctl').threadpool_limits(1))), or "
         "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 before the start.",
         saves_seconds=0.0,
         remedy="limit threads",
