@@ -1,15 +1,11 @@
 """Programs that go through events one by one, in Python and compiled; see :mod:`soak.sick`."""
 
 import math
-import operator
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import barrow
 
 EVENTS = 600_000
 
@@ -45,25 +41,3 @@ def loop_in_python(client: Any, is_compiled: bool = False) -> None:
 
 def loop_compiled(client: Any) -> None:
     loop_in_python(client, is_compiled=True)
-
-
-def count_in_python(block: Any) -> int:
-    return count_near(60 * block[:, :2], 5 * block[:, 2:4], 6 * block[:, 4:])
-
-
-def count_compiled(block: Any) -> int:
-    return compiled()(60 * block[:, :2], 5 * block[:, 2:4], 6 * block[:, 4:])
-
-
-def loop_on_workers(folder: Path, count: Callable[[Any], Any] = count_in_python) -> Any:
-    """Let barrow count on worker processes, where the interpreter's lock is no trouble."""
-    events = np.random.default_rng(0).random((8 * EVENTS, 6))
-    with barrow.cluster(workers=2) as cluster:
-        plan = barrow.plan(
-            count, events, combine=operator.add, whole=[1], cluster=cluster, quiet=True
-        )
-        return barrow.run(plan, cluster=cluster, folder=folder)
-
-
-def loop_compiled_on_workers(folder: Path) -> Any:
-    return loop_on_workers(folder, count_compiled)

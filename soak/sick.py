@@ -71,9 +71,7 @@ from soak.ailing_memory import (
 )
 from soak.looping import (
     loop_compiled,
-    loop_compiled_on_workers,
     loop_in_python,
-    loop_on_workers,
 )
 from soak.pieces import little
 
@@ -195,9 +193,6 @@ SICK: Mapping[str, Sick] = {
     ),
     "a blocked loop": Sick("CPU03", "hold_lock", block_loop, do_not_block),
     "an event loop": Sick("CPU04", "count_near", loop_in_python, loop_compiled),
-    "an event loop of barrow": Sick(
-        "CPU04", "count_near", loop_on_workers, loop_compiled_on_workers, cluster=ALONE
-    ),
     "waiting for the disk": Sick("DAT01", "read_slowly", wait_for_disk, read_packed),
     "waiting for others": Sick("DAT02", "total", send_around, stay_here),
     "cutting anew": Sick("DAT03", "rechunk", cut_anew, cut_once),

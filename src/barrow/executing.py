@@ -32,7 +32,7 @@ from barrow.presenting import open_stored, present, put_labels_of
 from barrow.recording.environment import describe_environment
 from barrow.recording.metrics import compare
 from barrow.recording.opening import begin_record
-from barrow.recording.own import OwnSampling, describe_inside, describe_run
+from barrow.recording.own import OwnSampling, describe_run
 from barrow.recording.own_metrics import join_stages, with_rates
 from barrow.recording.record import RecordWriter
 from barrow.recording.stages import take_over
@@ -174,7 +174,6 @@ class _Execution:
                 record.note_skipped(earlier)
             with OwnSampling(record) as sampling:
                 value = self._run(engine, record, progress)
-            record.describe(describe_inside(self.course.paces))
             totals = record.totals()
             wall = time.perf_counter() - began
             held = record.account(self.plan.slots, time.time() - wall, time.time())

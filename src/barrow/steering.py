@@ -70,8 +70,6 @@ class Course:
         self._staff: dict[str, int] = {}
         self._resized = self._recycled = 0
         self._skipped: list[Skipped] = []
-        self.paces: dict[str, Mapping[str, Any]] = {}
-        """How each process gets on, by its number."""
         self.first_error: Exception | None = None
         """What the first chunk raised that was skipped."""
 
@@ -89,7 +87,6 @@ class Course:
                 self.watch.check_presence()  # that would say more
             raise
         self._progress.update(report)
-        self.paces[report.worker.partition("/")[0]] = report.pace
         self._last_seconds = time.monotonic()
         self._n_left -= report.n_cells
         self._n_done += report.n_cells

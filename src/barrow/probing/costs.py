@@ -136,6 +136,7 @@ class _Timing:
         self._pool = pool
         self._cores = cores
         self._total_items = total_items
+        self._may_fail = may_fail
         self._began = time.perf_counter()
         # Each thread has a meter of its own.
         self._lanes = [_Lane(target, may_fail) for _ in range(cores)]
@@ -172,7 +173,8 @@ class _Timing:
                 return False
         # Alone and side by side; of the first size at least once.
         trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
-        if expected * self._total_items / sample.items < SHORT_WORK_SECONDS / 4:
+        is_tiny = expected * self._total_items / sample.items < SHORT_WORK_SECONDS / 4
+        if is_tiny and not self._may_fail:
             trials = min(1, trials)
         if trials < 1 and self.points:
             return False

@@ -8,7 +8,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
@@ -114,10 +113,3 @@ def describe_run() -> dict[str, Any]:
         "host": socket.gethostname(),
         "command": sys.argv,
     }
-
-
-def describe_inside(paces: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what processes of a run saw of themselves, by their numbers, as its record has it."""
-    host = socket.gethostname()
-    seen = {f"{host}/{pid}": {"pace": pace} for pid, pace in paces.items() if pace.get("looks")}
-    return {"inside run": seen} if seen else {}

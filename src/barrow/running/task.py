@@ -17,7 +17,6 @@ from barrow.model.metered import Meter, metered
 from barrow.model.source import Reader, Source
 from barrow.pinning import library_threads, share_of_numba
 from barrow.running.backlog import Batch
-from barrow.running.beside import BESIDE
 from barrow.running.fence import FENCE
 from barrow.running.fold import Fold, Node
 from barrow.running.ledger import checksum
@@ -107,8 +106,6 @@ class TaskReport:
     """Units of the batch that were not done: the first of them failed."""
     trouble: Trouble | None = None
     """Why the first of them could not be stored, if that was it."""
-    pace: Mapping[str, Any] = field(default_factory=dict)
-    """How the process gets on, see :class:`~barrow.model.pace.Pace`; all since the run began."""
 
     @property
     def n_cells(self) -> int:
@@ -141,7 +138,7 @@ def perform(
     elif work.neighbours > 1:
         threads = share_of_numba(work.neighbours)
     gauge = PeakGauge(work.base_bytes)
-    with threads, BESIDE.looking(work), gauge, FENCE.around(budget):
+    with threads, gauge, FENCE.around(budget):
         for index, unit in enumerate(batch.units):
             if readers is not None:
                 target = metered(work.target, meter, iter(readers[index]))
@@ -174,7 +171,6 @@ def perform(
         parts=fold.parts() if fold is not None else [],
         left=batch.units[done:],
         trouble=trouble,
-        pace=BESIDE.seen,
     )
 
 

@@ -25,7 +25,7 @@ def test_a_film_shows_raw_processed_and_explained_frames_side_by_side(found, sim
     assert film.shape == (100, 96, 3 * 80)
     frames = film.read(film.everything).astype(float)
     clean, explained = frames[:, :, 80:160], frames[:, :, 160:]
-    assert np.corrcoef(clean.std(axis=0).ravel(), explained.std(axis=0).ravel())[0, 1] > 0.7
+    assert np.corrcoef(clean.max(axis=0).ravel(), explained.max(axis=0).ravel())[0, 1] > 0.7
 
 
 def test_a_film_of_another_movie_is_refused(found, tmp_path):
