@@ -46,6 +46,7 @@ BENCHMARKS = (
     Benchmark("spatial", ("--quick",), "spatialdata", "--spatialdata"),
     Benchmark("collider", ("--quick",), "coffea", "COFFEA_PYTHON"),
     Benchmark("miniscope", ("--quick",), "minian", "MINISIM_PYTHON", needs_peer=True),
+    Benchmark("what_if", quick=("--scale", "0.1", "--repeats", "1")),
     Benchmark("newcomer"),
 )
 

@@ -15,7 +15,8 @@ HEADER = ("question", "date", "machine", "versions")
 # The same thing under the names that scripts have for it.
 SAME = {"wall_seconds": "wall", "cpu_seconds": "cpu", "peak_bytes": "peak", "CPU": "cpu"}
 PLAIN = ("plain", "NumPy", "without")
-SAFETY = {"safe": "barrow", "bare": "without any of it", "bare again": "without, once more"}
+TWICE = "without, once more"
+SAFETY = {"safe": "barrow", "bare": "without any of it", "bare again": TWICE}
 NOT_SHOWN = ("exit_code", "output", "sha", "sums")
 
 
@@ -61,8 +62,8 @@ class Table:
 
     @property
     def others(self) -> list[Row]:
-        """Ways that are not barrow's."""
-        return [row for row in self.rows if row.side != "barrow"]
+        """Ways that are not barrow's; nor the same way measured twice, to see how it scatters."""
+        return [row for row in self.rows if row.side != "barrow" and row.label != TWICE]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from barrow.shared import Ranges
 # Timing may take a second, or this share of the run; peak and store come on top.
 BUDGET_SECONDS = 0.8
 BUDGET_SHARE = 0.03
+# Of work that is over soon, not more than this.
+SHORT_SHARE = 0.2
 # Work that is over so soon is not worth more than a look.
 SHORT_WORK_SECONDS = 1.0
 # Work that takes so long is worth a process of its own in which peaks are measured exactly.
@@ -207,7 +209,7 @@ class _Timing:
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
         predicted = task_seconds * self._total_items / sample.items
-        allowed = max(BUDGET_SECONDS, BUDGET_SHARE * predicted)
+        allowed = max(min(BUDGET_SECONDS, SHORT_SHARE * predicted), BUDGET_SHARE * predicted)
         return allowed - (time.perf_counter() - self._began)
 
     def _warm_up(self, block: Ranges) -> float:

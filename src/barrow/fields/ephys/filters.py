@@ -13,7 +13,7 @@ from barrow.fields.ephys.sinc import WINDOWS, convolve_centred, design_sinc, min
 
 TYPES = ("lp", "hp", "bp", "bs")
 # From so many samples on a compiled filter saves more than it takes to load it.
-COMPILED_SAMPLES = 2**24
+COMPILED_SAMPLES = 2**26
 
 
 @dataclass(frozen=True)
