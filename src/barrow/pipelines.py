@@ -301,7 +301,9 @@ def _settle(stage: Plan, last: Run | None, site: Site, cuts: Collection[str] | N
     if last is not None:
         assert stage.target is not None
         ready = replace(stage, target=graft(stage.target, _open_checkpoint(last)))
-        if stage.options.get("planned") == replace(stage, before=()):
+        # Chunks that somebody asked for stay, also if they are those that were planned.
+        is_free = stage.options.get("may_resize", True)
+        if is_free and stage.options.get("planned") == replace(stage, before=()):
             assert ready.target is not None
             ready = _plan_stage(ready.target, site, stage.options, cuts, _held([last.plan]))
     if ready.result == "store" and cuts is not None:
