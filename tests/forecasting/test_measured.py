@@ -134,6 +134,14 @@ def test_workers_that_came_late_come_late_again():
     assert found.held == ((1.0, 1), (4.0, 2))
 
 
+def test_workers_that_stood_by_while_the_client_did_it_all_do_not_count():
+    tasks = [task(n, BEGAN + 2 + n // 2, 1.0, worker=1) | {"thread": n % 2} for n in range(4)]
+    busy = [sample(BEGAN + second, "here/1", 2.0 * second) for second in range(6)]
+    found = read_measured(watched(tasks, samples=busy))
+    assert (found.stage.workers, found.stage.threads) == (2, 1)
+    assert found.load.scheduler_seconds == 0
+
+
 def test_a_record_without_a_task_says_so():
     with pytest.raises(InputError, match=r"'fit\.py' has finished no task"):
         read_measured(watched([]))

@@ -87,7 +87,7 @@ class _Reading:
         stages = [float(stage["began"]) for stage in self.facts.get("stages") or ()]
         self.began = min([began or self.first, *stages, self.first])
         self.ended = max(float(self.facts.get("ended") or self.last), self.last)
-        self.processes = _Processes(record, self.first, self.last)
+        self.processes = _Processes(record, set(self.tasks.process), self.first, self.last)
 
     def measured(self) -> Measured:
         """Return all of it."""
@@ -224,10 +224,13 @@ class _Reading:
 class _Processes:
     """What the processes of a run did between two moments."""
 
-    def __init__(self, record: Tables, first: float, last: float) -> None:
+    def __init__(self, record: Tables, used: set[str], first: float, last: float) -> None:
         table, samples = record.columns("process"), record.columns("sample")
         kinds = dict(zip(table["name"], table["kind"], strict=True))
         workers = {name for name, kind in kinds.items() if kind == "worker"}
+        # A cluster may be there while threads of the client do it all; one that took part
+        # counts as a whole, with those that stood by.
+        workers = workers if workers & used else set()
         names = np.array(samples["process"], object)
         times, cpu = numbers(samples["time"]), numbers(samples["cpu_seconds"])
         held = numbers(samples["rss_bytes"])

@@ -22,7 +22,7 @@ def find_order(record: Tables, tasks: Tasks, first: float) -> tuple[np.ndarray, 
     """
     if tasks.has_phases:
         return _order_of_stages(tasks)
-    ready = _guess_ready(tasks) if _is_local(record, tasks) else _read_ready(record, tasks)
+    ready = _read_ready(record, tasks)
     order = np.argsort(tasks.ended, kind="stable")
     ends = tasks.ended[order]
     # A task never waits for one that began after it.
@@ -69,39 +69,6 @@ def _read_ready(record: Tables, tasks: Tasks) -> np.ndarray:
     pairs = zip(tasks.label, tasks.started.tolist(), strict=True)
     found = np.array([known.get(pair, np.nan) for pair in pairs])
     return np.where(np.isnan(found), tasks.started, np.minimum(found, tasks.started))
-
-
-def _is_local(record: Tables, tasks: Tasks) -> bool:
-    """Tell whether Dask ran them without a cluster: then nobody says when a task could begin."""
-    table = record.columns("process")
-    addresses = dict(zip(table["name"], table["address"], strict=True))
-    found = str(addresses.get(tasks.process[0]) or "")
-    return found == "threads" or found.startswith("process ")
-
-
-def _guess_ready(tasks: Tasks) -> np.ndarray:
-    """Return when tasks could begin, of those that are handed out when a slot is free.
-
-    Where all slots were at work until one of them took the task, it may have been ready for as
-    long as the one before it; where one stood idle, it was not ready before.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace as Some
-    >>> two_slots = Some(started=np.array([0.0, 0.0, 1.0, 2.5]), ended=np.array([1.0, 2.0, 2.5, 3]))
-    >>> _guess_ready(two_slots).tolist()
-    [0.0, 0.0, 0.0, 2.5]
-    """
-    ends = np.sort(tasks.ended)
-    place = np.searchsorted(ends, tasks.started, side="right")
-    last_end = np.where(place > 0, ends[np.maximum(place - 1, 0)], -np.inf)
-    at_work = _count_running(tasks, np.nextafter(last_end, -np.inf))
-    slots = int(_count_running(tasks, np.nextafter(tasks.started, np.inf)).max())
-    ready = np.array(tasks.started, float)
-    for task in range(1, len(ready)):
-        if at_work[task] >= slots or place[task] == 0:
-            ready[task] = ready[task - 1]
-    return ready
 
 
 def _count_running(tasks: Tasks, moments: np.ndarray) -> np.ndarray:

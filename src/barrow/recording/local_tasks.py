@@ -32,6 +32,8 @@ class LocalTasks(Callback):  # type: ignore[misc]
         # A computation may begin another one in the same thread; Dask tells us of the outer one.
         local.given = {}
         local.free = {}
+        local.began = time.time()
+        local.ready = {}
         local.span = current_span()
         local.layers = Layers()
         local.layers.add(layers_since(0))
@@ -45,7 +47,11 @@ class LocalTasks(Callback):  # type: ignore[misc]
         given = local.given.pop(key, now)
         started = max(given, local.free.get(worker_id, given))
         local.free[worker_id] = now
-        self._note(key, worker_id, given, started, now, result, "done")
+        for waiting in state["dependents"].get(key, ()):
+            if waiting not in state["waiting"]:
+                local.ready[waiting] = now
+        ready = min(given, local.ready.pop(key, local.began))
+        self._note(key, worker_id, ready, started, now, result, "done")
         if is_process(worker_id):
             if worker_id not in self._processes:
                 self._processes.add(worker_id)
