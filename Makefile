@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test soak bench bench-quick docs notebooks lint clean
+.PHONY: demo test soak bench bench-quick docs notebooks pictures lint clean
 
 demo: $(STAMP)
 	@$(BIN)/barrow demo
@@ -44,6 +44,9 @@ docs: $(STAMP)
 
 notebooks: $(STAMP)
 	@$(BIN)/python docs/notebooks/make.py
+
+pictures: $(STAMP)
+	@$(BIN)/python docs/pictures/make.py
 
 lint: $(STAMP)
 	@$(BIN)/ruff check

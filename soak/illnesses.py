@@ -162,6 +162,7 @@ def judge(case: Case, results: Sequence[Result | None]) -> dict[str, Any]:
     ended = [result for result in results if result is not None]
     named = [sick is None or is_named(sick, result) for result in ended]
     wrong = [text for result in ended for text in list_wrong(sick, result)]
+    missed = [result for result, is_found in zip(ended, named, strict=True) if not is_found]
     examples = [f for result in ended for f in result.findings if sick and f.code == sick.code]
     return {
         "code": sick.code if sick is not None else "",
@@ -171,7 +172,8 @@ def judge(case: Case, results: Sequence[Result | None]) -> dict[str, Any]:
         "wrong": wrong,
         "seconds": [round(result.seconds, 2) for result in ended],
         "example": format_findings(examples[:1], ended[0].seconds) if examples else "",
-        "instead": [f"{f.code}: {f.claim}" for f in ended[-1].findings] if ended else [],
+        "broken": len(results) - len(ended),
+        "instead": [f"{f.code}: {f.claim}" for f in missed[0].findings] if missed else [],
         "is_good": len(named) == len(results) and all(named) and not wrong,
     }
 
@@ -183,7 +185,9 @@ def show(row: Mapping[str, Any]) -> None:
     print(f"{row['code']:6} {row['name']:26} {row['found']:3} of {row['runs']:<3} {spent}{verdict}")
     for text in dict.fromkeys(row["wrong"]):
         print(f"       wrong: {text}")
-    if row["found"] < row["runs"]:
+    if row["broken"]:
+        print(f"       broken off: {row['broken']}")
+    if row["found"] + row["broken"] < row["runs"]:
         print(f"       missed; found: {row['instead']}")
     sys.stdout.flush()
 
