@@ -35,6 +35,7 @@ html_css_files = ["own.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_copyright = False
 language = "en"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
