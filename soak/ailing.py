@@ -357,7 +357,7 @@ def make_arrays(n: int, seed: int) -> Any:
 def pack(client: Any, make: Callable[..., Any] = make_objects) -> None:
     here, there = sorted(client.scheduler_info()["workers"])
     for seed in range(3):
-        made = client.submit(make, 12_000, seed, workers=[here])
+        made = client.submit(make, 30_000, seed, workers=[here])
         client.submit(len, made, workers=[there]).result()
 
 

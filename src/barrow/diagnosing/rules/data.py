@@ -25,9 +25,11 @@ def disk_bound(facts: Facts) -> Iterator[Finding]:
         return
     on, off = (facts.sum_activity("execute", f"thread-{name}") for name in ("cpu", "noncpu"))
     own = facts.samples[facts.samples["process"].isin(facts.workers.index)]
-    own = own[own["time"] >= (facts.tasks["started"].min() if len(facts.tasks) else 0) - 0.5]
     counters = own.groupby("process")["disk_read_bytes"].agg(["min", "max"])
-    read = float((counters["max"] - counters["min"]).sum())
+    # Before the first task workers have read their own programs.
+    is_before = own["time"] <= (facts.tasks["started"].min() if len(facts.tasks) else 0)
+    before = own[is_before].groupby("process")["disk_read_bytes"].max()
+    read = float((counters["max"] - before.reindex(counters.index).fillna(counters["min"])).sum())
     if off < OFF_CPU * (on + off) or read < DISK_BYTES or read < DISK_RATE * off:
         return
     saves = off / max(1, facts.slots) / 2

@@ -8,6 +8,8 @@ from barrow.model.finding import Finding
 from barrow.units import format_bytes, format_count, format_seconds
 
 SPILLED_BYTES = 10e6
+WRITERS = ("memory-monitor", "execute", "gather-dep")
+READERS = ("execute", "get-data")
 OVERCOMMITTED = 1.05
 HUGE_BYTES, HUGE_SHARE = 100e6, 0.25
 CLIENT_BYTES, CLIENT_SHARE = 500e6, 0.3
@@ -18,15 +20,14 @@ SPARE_SHARE = 0.2
 def spilling(facts: Facts) -> Iterator[Finding]:
     """MEM05: results went to disk for want of memory."""
     most = facts.samples.groupby("process")["spilled_bytes"].max()
-    written = facts.sum_activity("memory-monitor", "disk-write", unit="bytes")
+    # By whoever notices first: the one that looks at the memory, or a result that comes in.
+    written = sum(facts.sum_activity(kind, "disk-write", unit="bytes") for kind in WRITERS)
     total = max(float(most.sum()), written)
     if total <= SPILLED_BYTES:
         return
     worst = str(most.idxmax()) if most.max() > 0 else str(facts.workers.index[0])
-    seconds = facts.sum_activity("memory-monitor", "disk-write")
-    seconds += facts.sum_activity("execute", "disk-read") + facts.sum_activity(
-        "get-data", "disk-read"
-    )
+    seconds = sum(facts.sum_activity(kind, "disk-write") for kind in WRITERS)
+    seconds += sum(facts.sum_activity(kind, "disk-read") for kind in READERS)
     held = facts.steps["result_bytes"].idxmax() if len(facts.steps) else "?"
     yield Finding(
         "MEM05",
