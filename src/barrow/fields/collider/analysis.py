@@ -49,6 +49,8 @@ class Analysis:
     on_error: OnError = "stop"
     columns: frozenset[str] = frozenset()
     """Known to be needed: read together."""
+    call_events: int = 2**62
+    """Events of one call at most, where spans are joined."""
     known: Mapping[Span, Tally] = field(default_factory=dict)
     """What was already done."""
     keep: Any = None
@@ -74,7 +76,7 @@ class Analysis:
     def do(self, spans: Sequence[Span]) -> Tally:
         """Return the tally of some spans, read in as few parts as possible."""
         tally, merge = Tally(), self.merge
-        for span in join_spans(spans, self.known):
+        for span in join_spans(spans, self.known, self.call_events):
             done = self.known.get(span)
             tally = merge(tally, done if done is not None else self._do_one(span))
         return tally
@@ -217,8 +219,15 @@ class Analysis:
         )
 
 
-def join_spans(spans: Sequence[Span], known: Mapping[Span, Any]) -> list[Span]:
+def join_spans(
+    spans: Sequence[Span], known: Mapping[Span, Any], most_events: int = 2**62
+) -> list[Span]:
     """Return spans with those joined that follow one another; known ones stay as they are.
+
+    Parameters
+    ----------
+    most_events
+        None that was joined has more.
 
     Examples
     --------
@@ -234,6 +243,7 @@ def join_spans(spans: Sequence[Span], known: Mapping[Span, Any]) -> list[Span]:
             and last.stop == span.start
             and last not in known
             and span not in known
+            and span.stop - last.start <= most_events
         ):
             joined[-1] = last._replace(stop=span.stop)
         else:

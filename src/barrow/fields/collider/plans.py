@@ -103,7 +103,7 @@ def _cut(job: Job, site: Site, options: Mapping[str, Any]) -> _Cut:
         known=analysis.known.keys(),
         budget_bytes=int(BUDGET_SHARE * memory / cores),
     )
-    return _Cut(replace(analysis, pieces=pieces), pace)
+    return _Cut(replace(analysis, pieces=pieces, call_events=pace.call_events), pace)
 
 
 def _make_plan(job: Job, cut: _Cut, site: Site, options: Mapping[str, Any]) -> Plan:
