@@ -12,6 +12,7 @@ from barrow.errors import InputError
 from barrow.fields.spatial.means import Means
 from barrow.fields.spatial.models import raster_number
 from barrow.fields.spatial.raster import Raster, channels_of, open_raster
+from barrow.fields.spatial.readers import channels_first
 from barrow.fields.spatial.runs import find_runs, group
 from barrow.model.source import Source
 
@@ -86,7 +87,7 @@ def regionprops(
 def measure(labels: Source, image: Raster | None, means: Means) -> Parts:
     """Return what all blocks say about the objects of a raster of labels."""
     places = place_sources(labels)
-    sources = [] if image is None else [_plain(image.source)]
+    sources = [] if image is None else [channels_first(_plain(image.source))]
     found: Parts = means.reduce(
         MeasureBlock(dict(labels.lengths), bool(sources)),
         _plain(labels),

@@ -124,15 +124,28 @@ def coarsen(block: np.ndarray, factors: tuple[int, ...], how: How) -> np.ndarray
     return np.asarray(mean.astype(block.dtype))
 
 
-def pick(source: Source, channel: int) -> Source:
-    """Return one channel of an image as a source without channels."""
-    axis = source.dims.index("c")
-    read = source.read if axis == 0 else ChannelsFirstReader(source.read, axis)
+def channels_first(source: Source) -> Source:
+    """Return an image whose channels, if it has any, come first."""
+    axis = source.dims.index("c") if "c" in source.dims else 0
+    if axis == 0:
+        return source
+    dims = ("c", *(d for d in source.dims if d != "c"))
     return replace(
         source,
-        lengths={d: n for d, n in source.lengths.items() if d != "c"},
-        grain={d: n for d, n in source.grain.items() if d != "c"},
-        read=ChannelReader(read, channel),
+        lengths={d: source.lengths[d] for d in dims},
+        grain={d: source.grain[d] for d in dims if d in source.grain},
+        read=ChannelsFirstReader(source.read, axis),
+    )
+
+
+def pick(source: Source, channel: int) -> Source:
+    """Return one channel of an image as a source without channels."""
+    image = channels_first(source)
+    return replace(
+        image,
+        lengths={d: n for d, n in image.lengths.items() if d != "c"},
+        grain={d: n for d, n in image.grain.items() if d != "c"},
+        read=ChannelReader(image.read, channel),
         labels=None,
     )
 

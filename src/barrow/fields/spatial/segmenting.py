@@ -20,8 +20,15 @@ from barrow.fields.spatial.dressing import Names, dress
 from barrow.fields.spatial.joining import join_borders
 from barrow.fields.spatial.keeping import Kept, Scratch, scratch_for
 from barrow.fields.spatial.means import Means
-from barrow.fields.spatial.measuring import finish_table, measure, place_sources, translate
+from barrow.fields.spatial.measuring import (
+    Parts,
+    finish_table,
+    measure,
+    place_sources,
+    translate,
+)
 from barrow.fields.spatial.models import Anchored, name_dtype
+from barrow.fields.spatial.noting import Notes, Noting
 from barrow.fields.spatial.raster import Raster, open_raster, pick_channel, spatial_dims
 from barrow.fields.spatial.readers import pick
 from barrow.fields.spatial.runs import find_runs, paint
@@ -132,21 +139,19 @@ def segment(
     )  # fmt: skip
     if kept is not None and (table := kept.read_table()) is not None:
         return Segmentation(_open_labels(raster, kept, means), table)
-    source = raster.source
-    if channel is None and model is None and "c" in source.lengths:
-        channel = 0
-    if channel is not None and "c" in source.lengths:
-        source = pick(source, pick_channel(source, channel))
-    source = replace(source, labels=None)
+    number = None
+    if "c" in raster.source.lengths and (channel is not None or model is None):
+        number = pick_channel(raster.source, 0 if channel is None else channel)
     if model is None:
         if threshold is None:
-            threshold = otsu(*histogram(source, means))
+            seen = raster.source if number is None else pick(raster.source, number)
+            threshold = otsu(*histogram(replace(seen, labels=None), means))
         model = Watershed(threshold, diameter)
     size = int(object_size if object_size is not None else 2 * diameter)
     margin = int(overlap if overlap is not None else size + getattr(model, "reach", size // 2))
-    margins = {d: min(margin, n) for d, n in source.lengths.items() if d in ("y", "x")}
-    job = Job(model, dict(model_kwargs or {}), margins, sizes)
-    return _segment(raster, source, job, means, kept)
+    margins = {d: min(margin, n) for d, n in raster.source.lengths.items() if d in ("y", "x")}
+    job = Job(model, dict(model_kwargs or {}), margins, sizes, number)
+    return _segment(raster, job, means, kept)
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,8 @@ class Job:
     margins: Mapping[str, int]
     chunks: Mapping[str, int]
     """Size of the tiles without their overlap; empty to have it chosen."""
+    channel: int | None = None
+    """What the model sees of an image; None for all."""
     has_table: bool = True
 
 
@@ -173,14 +180,12 @@ def join_labels(
     if kept is not None and kept.read_table() is not None:
         labels = _open_labels(raster, kept, means, names)
     else:
-        source = replace(raster.source, labels=None)
-        labels = _segment(raster, source, job, means, kept, names).labels
+        labels = _segment(raster, job, means, kept, names).labels
     return rebuild(labels, raster) if raster.given == "tree" else labels
 
 
 def _segment(
     raster: Raster,
-    source: Source,
     job: Job,
     means: Means,
     kept: Kept | None,
@@ -188,10 +193,10 @@ def _segment(
 ) -> Segmentation:
     measured = raster if job.has_table else None
     with scratch_for(kept) as scratch:
-        views, tiling = _label_tiles(source, job, means, scratch)
+        views, tiling, noted = _label_tiles(raster.source, job, means, scratch)
         owned = put_together(views, tiling)
         same = join_borders(views, tiling).pairs()
-        rows = measure(owned, measured, means).table(same)
+        rows = (noted or measure(owned, measured, means)).table(same)
         order = np.argsort(rows["label"].to_numpy())
         numbers = Renumber(rows["label"].to_numpy()[order], order.astype(np.uint32) + 1, same)
         to = None if kept is None else kept.path / "0"
@@ -216,13 +221,21 @@ def _open_labels(raster: Raster, kept: Kept, means: Means, names: Names | None =
     return tree["scale0"]["image"]
 
 
-def _label_tiles(source: Source, job: Job, means: Means, scratch: Scratch) -> tuple[Source, Tiling]:
-    """Return the labels of all tiles side by side, named by first pixels, and how they lie."""
+def _label_tiles(
+    source: Source, job: Job, means: Means, scratch: Scratch
+) -> tuple[Source, Tiling, Parts | None]:
+    """Return the labels of all tiles side by side, named by first pixels, and how they lie.
+
+    Also what was noted about the objects on the way, if there was a place for it.
+    """
+    source = replace(source, labels=None)
     space = {d: n for d, n in source.lengths.items() if d in spatial_dims(source.dims)}
     named = Anchored(job.model, space, name_dtype(space), dict(job.kwargs))
+    axis = source.dims.index("c") if "c" in source.dims else None
+    noting = Noting(named, axis, job.channel, job.has_table)
     places = place_sources(replace(source, lengths=space))
     whole = [dim for dim in source.dims if dim not in ("y", "x")]
-    step = means.step(named, whole=whole, border=None)
+    step = means.step(noting, whole=whole, border=None)
     like = None
     usual = dict.fromkeys(job.margins, getattr(job.model, "tile", 0))
     chunks = dict(job.chunks or scratch.read_cut() or usual)
@@ -239,14 +252,18 @@ def _label_tiles(source: Source, job: Job, means: Means, scratch: Scratch) -> tu
         views = {dim: tiling.views[dim] for dim in ("y", "x")}
         cut = "x".join(map(str, views.values()))
         scratch.write_cut(chunks)
-        to = None if is_held else scratch.path / f"tiles-{cut}.zarr"
-        plan = means.plan(step, *laid, like=like, to=to)
+        to, notes = None, None
+        if not is_held:
+            to = scratch.path / f"tiles-{cut}.zarr"
+            notes = Notes(scratch.path / f"rows-{cut}", tiling)
+        noted = replace(step, func=replace(noting, notes=notes))
+        plan = means.plan(noted, *laid, like=like, to=to)
         # Tiles that were asked for are tried in any case.
         if job.chunks or all(plan.chunks[dim] >= view for dim, view in views.items()):
             run = api.run(plan.with_chunks(**views))
             if not run.metrics.get("split"):
                 found = api.open(run.result, dims=tuple(space))
-                return replace(found, labels=None), tiling
+                return replace(found, labels=None), tiling, notes.read() if notes else None
         # They do not fit; and parts of a tile do not see enough around them. Smaller tiles do.
         chunks = {dim: -(-size // 2) for dim, size in chunks.items()}
     raise BudgetError(
