@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from barrow import api
@@ -11,6 +12,8 @@ from barrow.model.step import Step
 
 # Quick work on so little is over before it could be planned.
 AT_ONCE_BYTES = 2**25
+# Stored parts of at least so much are worth a task each.
+PART_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,18 @@ class Means:
         return api.plan(steps, *sources, **self._how(), **options)
 
     def map(self, func: Any, source: Source, *, name: str, to: Any = None) -> Any:
-        """Return the values of a quick function of this package on all of a source."""
+        """Return the values of a quick function of this package on all of a source.
+
+        If it is stored in parts of some size, they are its chunks: with so little to compute,
+        fresh memory for larger ones would take longer than the work.
+        """
         if to is None and self._is_little(source):
             return func(source.read(source.everything))
-        return api.map(func, source, name=name, to=to, **self._how())
+        plan = self.plan(self.step(func, name), source, to=to)
+        parts = {d: min(n, plan.chunks[d]) for d, n in source.grain.items() if d in plan.cuttable}
+        if prod(parts.values()) * source.dtype.itemsize >= PART_BYTES:
+            plan = plan.with_chunks(**parts)
+        return api.run(plan).result
 
     def reduce(self, func: Any, *sources: Source, name: str, whole: Collection[str] = ()) -> Any:
         """Return what a quick function of this package says about all chunks, added up."""

@@ -53,7 +53,7 @@ class Notes:
         self.folder.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(dir=self.folder, suffix=".partial")
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **parts.rows[0])
+            np.savez(file, **dict[str, Any](parts.rows[0]))
         os.replace(half, self._path(numbers))
 
     def read(self) -> Parts | None:
