@@ -115,7 +115,6 @@ def clean(videos, keep, clock):
 
 def initialise(by_frame, by_pixel, keep, clock):
     """Return first footprints and traces."""
-    from minian.cnmf import unit_merge
     from minian.initialization import initA, initC, ks_refine, pnr_refine, seeds_init, seeds_merge
 
     max_proj = keep(by_frame.max("frame"), "max_proj").compute()
@@ -133,9 +132,23 @@ def initialise(by_frame, by_pixel, keep, clock):
     A = keep(initA(by_pixel, found, thres_corr=0.8, wnd=10, noise_freq=0.06, chunk=600), "A_init")
     C = keep(initC(by_frame, A), "C_init", {"unit_id": 1, "frame": -1})
     clock.done("initial A, C")
-    A, C = unit_merge(A, C, **MERGE)
+    A, C, _ = merge(A, C, [])
     clock.done("merge")
     return keep(A, "A"), keep(C, "C")
+
+
+def merge(A, C, others):
+    """Return footprints and traces with units merged, also where there is nothing to merge."""
+    from minian.cnmf import unit_merge
+
+    try:
+        found = unit_merge(A, C, others or None, **MERGE)
+    except ValueError as error:
+        # MiniAn ends with this error if no two units overlap.
+        if "need at least one array" not in str(error):
+            raise
+        return A, C, others
+    return found if others else (*found, [])
 
 
 def refine(by_frame, by_pixel, A, C, noise, jac_thres, chunks, keep, clock):
@@ -165,7 +178,7 @@ def main(videos, out, workers):
     """Run the pipeline and keep what is scored."""
     folder = Path(tempfile.mkdtemp(dir=out.parent))
     os.environ["MINIAN_INTERMEDIATE"] = str(folder)
-    from minian.cnmf import get_noise_fft, unit_merge, update_background
+    from minian.cnmf import get_noise_fft, update_background
     from minian.utilities import save_minian
 
     def keep(values, name, chunks=None):
@@ -188,7 +201,7 @@ def main(videos, out, workers):
             clock.done("noise")
             shared = {"noise": noise, "chunks": chunks, "keep": keep, "clock": clock}
             A, C, S, base = refine(by_frame, by_pixel, A, C, jac_thres=0.2, **shared)
-            A, C, [signal] = unit_merge(A, C, [C + base], **MERGE)
+            A, C, [signal] = merge(A, C, [C + base])
             A, C = keep(A, "A_mrg"), keep(C, "C_mrg")
             keep(signal, "sig_mrg")
             clock.done("merge")
