@@ -3,6 +3,7 @@
 import threading
 import time
 
+import dask
 import pytest
 from distributed import Client
 
@@ -12,17 +13,22 @@ from barrow.sites.hosting import PREFIX
 
 # The workers are threads of this process.
 MAY_END = threading.Event()
+# So what they see is the memory of all tests before: it must not stop them.
+PATIENT = {f"distributed.worker.memory.{what}": False for what in ("target", "spill", "pause")}
 
 
 @pytest.fixture
 def dask_cluster(start_dask):
-    with start_dask(
-        n_workers=2,
-        threads_per_worker=2,
-        processes=False,
-        memory_limit="1GB",
-        resources={"GPU": 1},
-    ) as cluster:
+    with (
+        dask.config.set(PATIENT),
+        start_dask(
+            n_workers=2,
+            threads_per_worker=2,
+            processes=False,
+            memory_limit="1GB",
+            resources={"GPU": 1},
+        ) as cluster,
+    ):
         yield cluster
 
 
