@@ -62,6 +62,16 @@ def test_a_tile_whose_rows_are_lost_has_them_measured_anew(image, tmp_path, monk
     pandas.testing.assert_frame_equal(whole.table, again.table)
 
 
+def test_damaged_rows_are_no_rows(image, tmp_path):
+    notes = make_notes(tmp_path)
+    assert note_all(image, notes) is not None
+    path = tmp_path / "1-0.npz"
+    path.write_bytes(path.read_bytes()[:100])
+    assert notes.read() is None
+    path.write_bytes(b"")
+    assert notes.read() is None
+
+
 def test_a_table_does_not_depend_on_how_it_was_measured(image, tmp_path):
     held = segment(image, channel=0, diameter=12, quiet=True)
     noted = segment(image, channel=0, diameter=12, to=tmp_path / "labels", chunks=60, quiet=True)

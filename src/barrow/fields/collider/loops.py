@@ -72,13 +72,14 @@ def describe_loop(loop: Loop, name: str, metrics: Mapping[str, Any]) -> Finding:
             f"{1e6 * spent / max(1, metrics['entries']):.0f} µs for each event, {share} of the "
             "time of all tasks",
         ),
-        "Work on whole columns (masks, ak.sum, ak.num), or compile the loop; awkward arrays can be "
-        "given to it as they are:\n"
+        "Work on whole columns (masks, ak.sum, ak.num), or compile the loop, and give it columns "
+        "that are read:\n"
         "    @numba.njit\n"
-        "    def visit(muons, masses):\n"
-        "        for number in range(len(muons)):\n"
-        "            for muon in muons[number]:\n"
-        "                masses[number] += muon.mass",
+        "    def visit(masses, sums):\n"
+        "        for number in range(len(masses)):\n"
+        "            for mass in masses[number]:\n"
+        "                sums[number] += mass\n"
+        "    visit(ak.materialize(events.Muon.mass), sums)",
         saves_seconds=spent / max(1, metrics["workers"]),
     )
 

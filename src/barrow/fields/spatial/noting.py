@@ -7,6 +7,7 @@ written before the labels of the tile are, so a tile that is done has its rows.
 
 import os
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,13 +58,13 @@ class Notes:
         os.replace(half, self._path(numbers))
 
     def read(self) -> Parts | None:
-        """Return the rows of all views; None if some are missing."""
+        """Return the rows of all views; None if some are missing or damaged."""
         rows = []
         for numbers in np.ndindex(*(axis.count for axis in self.tiling.axes.values())):
             try:
                 with np.load(self._path(numbers)) as found:
                     rows.append(dict(found))
-            except OSError:
+            except (OSError, ValueError, EOFError, zipfile.BadZipFile):
                 return None
         return Parts(tuple(rows))
 
