@@ -162,31 +162,37 @@ def _see(thread: int, native: int, known: KnownLoops) -> tuple[str, bool | None]
 
 
 def _read(keep: Any, file: int) -> bytes:
-    text = ctypes.create_string_buffer(1024)
-    n = keep.pread(file, text, 1024, 0)
+    text = ctypes.create_string_buffer(4096)
+    n = keep.pread(file, text, 4096, 0)
     return text.raw[: max(0, n)]
 
 
 def _takes_short_steps(native: int) -> bool | None:
     """Tell whether a thread can let go of the lock very often; None if nobody knows.
 
-    Within one call of compiled code that keeps the lock it cannot.
+    Within one call of compiled code it cannot: either it keeps the lock, or it does not come back
+    for it.
     """
     usual = sys.getswitchinterval()
     keep, steps = ctypes.PyDLL(None), []
+    place = f"/proc/self/task/{native}"
     try:
         with (
-            open(f"/proc/self/task/{native}/schedstat") as other,
+            open(f"{place}/schedstat") as other,
+            open(f"{place}/status") as status,
             open("/proc/thread-self/schedstat") as own,
         ):
             sys.setswitchinterval(1e-5)
             for _ in range(MOST_STEPS):
+                naps = _count_naps(keep, status.fileno())
                 ran, waited = _count(keep, other.fileno())[0], _count(keep, own.fileno())[1]
                 time.sleep(0)  # hands over the lock, and asks for it at once
                 step = _count(keep, other.fileno())[0] - ran
                 # Who gets no core cannot ask in time: then the other's step is as long as it likes.
                 is_in_time = _count(keep, own.fileno())[1] - waited < 0.25e9 * STEP_SECONDS
-                steps += [step] if step and is_in_time else []
+                # A step ends when the other waits for the lock again.
+                is_over = _count_naps(keep, status.fileno()) > naps
+                steps += [step] if step and is_in_time and is_over else []
     except (OSError, IndexError, ValueError):
         return None
     finally:
@@ -197,6 +203,11 @@ def _takes_short_steps(native: int) -> bool | None:
 def _count(keep: Any, file: int) -> list[int]:
     """Return the nanoseconds that a thread has run, and those it has waited for a core."""
     return [int(number) for number in _read(keep, file).split()]
+
+
+def _count_naps(keep: Any, file: int) -> int:
+    """Return how often a thread gave up its core because it had to wait for something."""
+    return int(_read(keep, file).split(b"\nvoluntary_ctxt_switches:")[1].split()[0])
 
 
 def _list_loops(code: CodeType) -> tuple[tuple[int, int], ...]:

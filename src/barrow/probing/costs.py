@@ -268,9 +268,8 @@ class _Timing:
         return threads, ((size, PROCESS_SLOWDOWN),)
 
     def _lock_share(self) -> float:
-        calls = max(1, round(SHORT_SECONDS / self._full_seconds[-1]))
         block = self._samples[-1].blocks[0]
-        return measure_lock_share(lambda: [self._lanes[0].time(block) for _ in range(calls)])
+        return measure_lock_share(lambda: self._lanes[0].time(block))
 
     def quick_samples(self) -> list[Sample]:
         """Return sizes that can be run a few times more."""

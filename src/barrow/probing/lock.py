@@ -13,10 +13,16 @@ from collections.abc import Callable
 _NAP_SECONDS = 0.0002
 # A nap ends late by this much on any machine.
 _LATE_SECONDS = 0.001
+# What is seen in fewer naps, or in less time, may be chance.
+_ENOUGH_NAPS, _ENOUGH_SECONDS = 10, 0.02
+# A machine so busy that this thread hardly gets a core is not watched for longer.
+_LONGEST_SECONDS = 0.5
 
 
 def measure_lock_share(call: Callable[[], object]) -> float:
     """Return the share of its time for which a call keeps other threads waiting.
+
+    A short call is repeated until this thread has seen enough of it.
 
     Examples
     --------
@@ -25,6 +31,7 @@ def measure_lock_share(call: Callable[[], object]) -> float:
     True
     """
     began = threading.Event()
+    enough = threading.Event()
     done = threading.Event()
     failure: list[BaseException] = []
 
@@ -32,6 +39,8 @@ def measure_lock_share(call: Callable[[], object]) -> float:
         began.set()
         try:
             call()
+            while not enough.is_set():
+                call()
         except BaseException as error:
             failure.append(error)
         finally:
@@ -41,13 +50,16 @@ def measure_lock_share(call: Callable[[], object]) -> float:
     start, queued = time.perf_counter(), _seconds_without_core()
     thread.start()
     began.wait()
-    waited = 0.0
+    waited, naps = 0.0, 0
     while not done.is_set():
         before = time.perf_counter()
         time.sleep(_NAP_SECONDS)
         late = time.perf_counter() - before - _NAP_SECONDS
         if late > _LATE_SECONDS:
             waited += late
+        naps, spent = naps + 1, time.perf_counter() - start
+        if spent > (_ENOUGH_SECONDS if naps >= _ENOUGH_NAPS else _LONGEST_SECONDS):
+            enough.set()
     queued = _seconds_without_core() - queued
     spent, waited = time.perf_counter() - start - queued, waited - queued
     thread.join()
