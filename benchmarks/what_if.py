@@ -73,8 +73,8 @@ def list_work(place: Path, scale: float) -> dict[str, Any]:
     """Return the kinds of work by their names: functions, and plans of barrow's own."""
     many = max(4, round(24 * scale))
     rng = np.random.default_rng(0)
-    array = np.random.default_rng(1).random((2 * many, 600_000), "f4")
-    shape = (6 * many, 2000, 4000)
+    array = np.random.default_rng(1).random((8 * many, 600_000), "f4")
+    shape = (20 * many, 2000, 4000)
     image = zarr.create_array(
         store=place / "image.zarr", shape=shape, chunks=(1, *shape[1:]), dtype="u1"
     )
