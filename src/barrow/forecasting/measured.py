@@ -135,7 +135,8 @@ class _Reading:
         after, delays = find_order(self.record, tasks, self.first)
         return Load(
             cpu_seconds=own + aside,
-            wait_seconds=np.maximum(0.0, tasks.seconds - cpu * stretch),
+            # Other threads of its process may do what a task waits for: decode what it reads.
+            wait_seconds=np.maximum(0.0, tasks.seconds - (cpu + aside) * stretch),
             disk_bytes=self._disk_bytes(),
             peak_bytes=_known(tasks.peak_bytes),
             steps=np.array([step_numbers[name] for name in tasks.step], np.int64),
@@ -230,7 +231,10 @@ class _Processes:
         workers = {name for name, kind in kinds.items() if kind == "worker"}
         # A cluster may be there while threads of the client do it all; one that took part
         # counts as a whole, with those that stood by.
-        workers = workers if workers & used else set()
+        # Chunks of barrow's own runs name it by its number alone.
+        numbered = dict(zip(table["name"], map(str, table["pid"]), strict=True))
+        took_part = any(name in used or numbered[name] in used for name in workers)
+        workers = workers if took_part else set()
         names = np.array(samples["process"], object)
         times, cpu = numbers(samples["time"]), numbers(samples["cpu_seconds"])
         held = numbers(samples["rss_bytes"])
