@@ -30,7 +30,7 @@ def watched(tasks, workers=1, samples=(), **facts):
         *(
             {
                 "name": f"here/{10 + number}", "kind": "worker", "host": "here", "threads": 1,
-                "joined": BEGAN + 1, "address": f"tcp://127.0.0.1:{number}",
+                "joined": BEGAN + 1, "address": f"tcp://127.0.0.1:{number}", "pid": 10 + number,
             }
             for number in range(workers)
         ),
@@ -53,6 +53,18 @@ def task(number, started, seconds, ready=BEGAN + 2, worker=10, outcome="done"):
 
 def in_a_row(count, seconds, gap):
     return [task(n, BEGAN + 2 + n * (seconds + gap), seconds) for n in range(count)]
+
+
+def chunks(count, seconds, cpu_seconds, pid=10):
+    """Return what a run of barrow's own notes of its chunks, one after the other."""
+    return [
+        {
+            "chunk": n, "worker": f"{pid}/1", "started": BEGAN + 2 + n * seconds, "cells": 1,
+            "read_seconds": 0.0, "compute_seconds": seconds, "write_seconds": 0.0,
+            "cpu_seconds": cpu_seconds,
+        }
+        for n in range(count)
+    ]  # fmt: skip
 
 
 def sample(when, process, cpu, rss=10**8):
@@ -140,6 +152,20 @@ def test_workers_that_stood_by_while_the_client_did_it_all_do_not_count():
     found = read_measured(watched(tasks, samples=busy))
     assert (found.stage.workers, found.stage.threads) == (2, 1)
     assert found.load.scheduler_seconds == 0
+
+
+def test_a_task_waits_while_other_threads_of_its_process_work_for_it():
+    record = watched([], ended=BEGAN + 12)
+    record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.3)
+    record._tables["sample"] = [
+        sample(BEGAN + second, name, share * second)
+        for second in range(13)
+        for name, share in (("here/1", 0.2), ("here/10", 0.9))
+    ]
+    load = read_measured(record).load
+    assert load.cpu_seconds == pytest.approx(np.full(10, 0.9))
+    assert load.waits == pytest.approx(np.full(10, 0.1))
+    assert load.scheduler_seconds == pytest.approx(0.2 - 0.03)
 
 
 def test_a_record_without_a_task_says_so():
