@@ -2,12 +2,13 @@
 
 Movies of minisim, whose truth is known: usual, dense and dim. Both programs work on the same
 files, each in a fresh process that is measured from outside, and are scored alike; neither
-draws pictures. Last, a movie that is larger than the memory it may use, for barrow alone.
+draws pictures. Then, for barrow alone: do results depend on the chunks, or on the number of
+workers? And a movie that is larger than the memory it may use.
 
 MINISIM_PYTHON names a Python that has MiniAn and minisim; without it an environment is made
 (peers/make_minian_environment.sh), which takes minutes and the network.
 
-    python benchmarks/miniscope.py [--quick] [--large GIGABYTES] [--only usual dense noisy]
+    python benchmarks/miniscope.py [--quick] [--cuts] [--large GIGABYTES] [--only NAME ...]
 """
 
 import argparse
@@ -29,6 +30,8 @@ PEERS = Path(__file__).parent / "peers"
 SECONDS, QUICK_SECONDS = 50, 15
 SIDE, QUICK_SIDE = 256, 128
 LARGE_SIDE = 608
+CUTS = ({"frame": 128}, {"frame": 384}, {"frame": 1000})
+WORKERS = (1, 2)
 
 
 def find_python() -> str:
@@ -108,6 +111,37 @@ def compare(python: str, videos: Path, place: Path) -> dict[str, dict]:
     return {"minian": peer, "barrow": own}
 
 
+def compare_cuts(videos: Path, place: Path) -> dict[str, dict]:
+    """Return how far results of other chunks and workers are from those of a run left alone."""
+    import barrow
+    from barrow import miniscope
+
+    miniscope.run(videos, to=place / "alone", quiet=True)
+    found, rows = load_barrow(place / "alone"), {}
+
+    def note(name: str) -> None:
+        other = load_barrow(place / name)
+        rows[name] = {
+            key: float(np.abs(other[key] - found[key]).max() / (np.abs(found[key]).max() or 1))
+            if other[key].shape == found[key].shape
+            else None
+            for key in ("A", "C", "S")
+        }
+        rows[name]["motion_pixels"] = float(np.abs(other["motion"] - found["motion"]).max())
+        print(f"{name:24}", rows[name], flush=True)
+
+    for chunks in CUTS:
+        name = f"chunks of {chunks['frame']}"
+        miniscope.run(videos, to=place / name, chunks=chunks, quiet=True)
+        note(name)
+    for workers in WORKERS:
+        name = f"{workers} workers"
+        with barrow.cluster("local", workers=workers, threads=1, memory="2GB") as cluster:
+            miniscope.run(videos, to=place / name, cluster=cluster, quiet=True)
+        note(name)
+    return rows
+
+
 def format_row(numbers: dict) -> str:
     """Return the numbers of a run as a line of the table."""
     gigabytes = numbers["peak_bytes"] / 1e9
@@ -130,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short and small movie")
     parser.add_argument("--only", nargs="*", choices=MOVIES, default=None)
+    parser.add_argument("--cuts", action="store_true", help="chunks and workers compared, too")
     parser.add_argument("--large", type=float, default=0.0, help="gigabytes; 0 for none")
     parser.add_argument("--memory", default="4GB", help="for the large movie")
     chosen = parser.parse_args()
@@ -147,6 +182,11 @@ def main() -> None:
             rows[name] = compare(python, place / name, place)
             broken = [key for key, holds in is_kept(rows[name]).items() if not holds]
             print(f"{name:8}not as promised: {', '.join(broken) or 'nothing'}", flush=True)
+        if chosen.cuts:
+            videos = place / "cut"
+            make = [python, str(PEERS / "make_minisim.py"), str(videos), MOVIES[0]]
+            subprocess.run([*make, *map(str, size)], check=True, stdout=subprocess.DEVNULL)
+            rows["cuts"] = compare_cuts(videos, place)
         if chosen.large:
             path = place / "large.npy"
             make_large(path, chosen.large)

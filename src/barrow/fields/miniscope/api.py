@@ -12,8 +12,9 @@ import numpy as np
 from barrow.errors import InputError
 from barrow.fields.miniscope import results
 from barrow.fields.miniscope.checkpoints import Checkpoints
+from barrow.fields.miniscope.footprints import unpack
 from barrow.fields.miniscope.opening import load_videos
-from barrow.fields.miniscope.pipeline import STEPS, Pipeline, unpack
+from barrow.fields.miniscope.pipeline import STEPS, Pipeline
 from barrow.fields.miniscope.results import Result
 from barrow.fields.miniscope.segments import SEGMENT
 from barrow.fields.miniscope.settings import complete
@@ -72,7 +73,7 @@ def run(
     walk = Walk(memory=memory, cluster=cluster, quiet=True, chunks=chunks)
     work = prepare(videos, folder / "steps", params, walk, say=None if quiet else _say)
     found = work.run()
-    A, _ = unpack(found, work.source)
+    A, _ = unpack(found, work.shape)
     arrays = {**found, "motion": work.motion(), "max_proj": work.summary.max_proj}
     arrays["b"] = found["b"].reshape(work.shape)
     if work.kept.redone or not (folder / "params.json").exists():

@@ -13,7 +13,7 @@ from barrow.errors import InputError
 from barrow.fields.miniscope import footprints as fp
 from barrow.fields.miniscope.api import prepare
 from barrow.fields.miniscope.pictures import draw_outlines, draw_seeds, draw_traces, make_figure
-from barrow.fields.miniscope.pipeline import Pipeline, unpack
+from barrow.fields.miniscope.pipeline import Pipeline
 from barrow.fields.miniscope.settings import DEFAULTS, complete
 from barrow.fields.miniscope.walking import Walk
 
@@ -154,7 +154,7 @@ def _list_trials(vary: Values) -> Iterator[tuple[str, str, Any]]:
 
 def _try(work: Pipeline, step: str, name: str, value: Any) -> Variant:
     found = work.run()
-    A, C = unpack(found, work.source)
+    A, C = fp.unpack(found, work.shape)
     return Variant(
         step,
         name,

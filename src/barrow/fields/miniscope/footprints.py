@@ -152,3 +152,15 @@ def _add_light(flat: Any, indptr: Any, indices: Any, data: Any, b: Any, out: Any
         for pixel in range(b.size):
             light += b[pixel] * flat[frame, pixel]
         out[frame, units] = light
+
+
+def pack(A: Footprints, **more: np.ndarray) -> dict[str, np.ndarray]:
+    """Return footprints and other arrays as plain arrays."""
+    parts = {"A_data": A.data, "A_indices": A.indices, "A_indptr": A.indptr}
+    return {**parts, **{name: np.asarray(value) for name, value in more.items()}}
+
+
+def unpack(found: dict[str, np.ndarray], shape: tuple[int, int]) -> tuple[Footprints, np.ndarray]:
+    """Return footprints and traces of plain arrays; ``shape`` is height and width."""
+    parts = found["A_data"], found["A_indices"], found["A_indptr"]
+    return sparse.csc_array(parts, (shape[0] * shape[1], len(parts[2]) - 1)), found["C"]

@@ -136,7 +136,7 @@ class Pipeline:
         def compute() -> Arrays:
             options = wanted["seeds_init"]
             found = seeding.seeds_init(
-                roll_windows(summary, options["wnd_size"], options["stp_size"]),
+                summary.roll_windows(options["wnd_size"], options["stp_size"]),
                 max_wnd=options["max_wnd"],
                 diff_thres=options["diff_thres"],
             )
@@ -171,9 +171,9 @@ class Pipeline:
             if len(C):
                 C = C - np.percentile(C, 10, axis=1)[:, None]
             A, C = fp.unit_merge(A, C, noise_freq=options["noise_freq"], **wanted["init_merge"])
-            return pack(A, C=C, f=np.ones(summary.frames))
+            return fp.pack(A, C=C, f=np.ones(summary.frames))
 
-        return unpack(self._step("initial", key, compute), self.source)
+        return fp.unpack(self._step("initial", key, compute), self.shape)
 
     def spatial(self, which: str, A: fp.Footprints, C: np.ndarray, f: np.ndarray) -> Arrays:
         """Return footprints, background and traces after a spatial update."""
@@ -194,7 +194,7 @@ class Pipeline:
             made, kept = spatial.update_spatial(shared, reach, C, f, summary, **more)
             made, peak = fp.scale_to_peak(made)
             traces = C[kept] * peak[:, None]
-            return pack(made, C=traces, b=spatial.residual_mean(made, traces, summary), f=f)
+            return fp.pack(made, C=traces, b=spatial.residual_mean(made, traces, summary), f=f)
 
         return self._step(name, self.units_key, compute)
 
@@ -205,7 +205,7 @@ class Pipeline:
         self.units_key = self.kept.key(name, [options, merge], self.units_key)
 
         def compute() -> Arrays:
-            A, C = unpack(found, self.source)
+            A, C = fp.unpack(found, self.shape)
             b, f = found["b"], found["f"]
             for _ in range(2):
                 light, back = self._light(A, b, name.replace("_", " "))
@@ -220,7 +220,7 @@ class Pipeline:
                 # Units that turn out to be one are measured again as one.
                 A, _ = fp.scale_to_peak(joined)
                 C = temporal.compute_trace(self._light(A, b, "merge")[0], (A.T @ A).toarray())
-            return pack(
+            return fp.pack(
                 A,
                 C=traces.C,
                 S=traces.S,
@@ -241,7 +241,7 @@ class Pipeline:
         found: Arrays = {}
         for which in ("first", "second"):
             found = self.temporal(which, self.spatial(which, A, C, f))
-            (A, C), f = unpack(found, self.source), found["f"]
+            (A, C), f = fp.unpack(found, self.shape), found["f"]
         return self._keep_active(found)
 
     def _keep_active(self, found: Arrays) -> Arrays:
@@ -249,10 +249,10 @@ class Pipeline:
         options = self.params["keep_active"]
 
         def compute() -> Arrays:
-            A, _ = unpack(found, self.source)
+            A, _ = fp.unpack(found, self.shape)
             kept = temporal.keep_active(found["YrA"], **options)
             units = {name: found[name][kept] for name in ("C", "S", "YrA", "b0", "g", "sn")}
-            return pack(sparse.csc_array(A[:, kept]), **units, b=found["b"], f=found["f"])
+            return fp.pack(sparse.csc_array(A[:, kept]), **units, b=found["b"], f=found["f"])
 
         return self._step("units", self.kept.key("units", options, self.units_key), compute)
 
@@ -332,26 +332,3 @@ def clean_and_move(
 ) -> np.ndarray:
     """Return frames clean and in place."""
     return apply_motion(clean(movie, minimum, **options), shifts)
-
-
-def roll_windows(summary: Summary, wnd_size: int, stp_size: int) -> np.ndarray:
-    """Return the largest values in windows of frames: window × height × width."""
-    block = gcd(wnd_size, stp_size)
-    images = [summary.peaks[number] for number in sorted(summary.peaks)]
-    size, step = wnd_size // block, stp_size // block
-    last = max(1, len(images) - size + 1)
-    starts = range(0, last + (last - 1) % step, step)
-    return np.stack([np.maximum.reduce(images[start : start + size]) for start in starts])
-
-
-def pack(A: fp.Footprints, **more: np.ndarray) -> Arrays:
-    """Return footprints and other arrays as plain arrays."""
-    parts = {"A_data": A.data, "A_indices": A.indices, "A_indptr": A.indptr}
-    return {**parts, **{name: np.asarray(value) for name, value in more.items()}}
-
-
-def unpack(found: Arrays, source: Source) -> tuple[fp.Footprints, np.ndarray]:
-    """Return footprints and traces of plain arrays."""
-    parts = found["A_data"], found["A_indices"], found["A_indptr"]
-    pixels = source.lengths["height"] * source.lengths["width"]
-    return sparse.csc_array(parts, (pixels, len(parts[2]) - 1)), found["C"]

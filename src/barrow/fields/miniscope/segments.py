@@ -8,6 +8,7 @@ which any chunks of whole segments give alike: no pixel is ever needed from end 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 
@@ -91,6 +92,15 @@ class Summary:
     def max_proj(self) -> np.ndarray:
         """The largest value of each pixel."""
         return np.asarray(np.maximum.reduce(list(self.peaks.values())))
+
+    def roll_windows(self, wnd_size: int, stp_size: int) -> np.ndarray:
+        """Return the largest values in windows of frames: window × height × width."""
+        block = gcd(wnd_size, stp_size)
+        images = [self.peaks[number] for number in sorted(self.peaks)]
+        size, step = wnd_size // block, stp_size // block
+        last = max(1, len(images) - size + 1)
+        starts = range(0, last + (last - 1) % step, step)
+        return np.stack([np.maximum.reduce(images[start : start + size]) for start in starts])
 
     @property
     def mean(self) -> np.ndarray:
