@@ -6,9 +6,8 @@ import pytest
 
 import barrow
 from barrow.fields.spatial import Tissue, Watershed, regionprops, segment
-from barrow.fields.spatial.measuring import Parts
 from barrow.fields.spatial.models import Anchored, name_dtype
-from barrow.fields.spatial.noting import Notes, Noting
+from barrow.fields.spatial.noting import Noted, Notes, Noting
 from barrow.fields.spatial.tiles import Tiling
 
 LENGTHS = {"y": 90, "x": 130}
@@ -39,7 +38,7 @@ def note_all(image, notes, axis=0):
 
 @pytest.mark.parametrize("axis", [0, 2])
 def test_the_rows_of_all_tiles_are_those_of_the_whole_image(image, tmp_path, axis):
-    noted = note_all(image, make_notes(tmp_path), axis).table()
+    noted = note_all(image, make_notes(tmp_path), axis).parts.table()
     labels = Watershed(390, 12)(image[0])
     expected = regionprops(labels, image, quiet=True)
     assert noted["area"].sum() == expected["area"].sum()
@@ -89,6 +88,6 @@ def test_channels_that_lie_last_are_measured_as_well(image):
 
 def test_rows_of_no_object_are_rows_all_the_same(tmp_path):
     notes = make_notes(tmp_path)
-    parts = note_all(np.zeros((2, *LENGTHS.values()), "u2"), notes)
-    assert isinstance(parts, Parts)
-    assert len(parts.table()) == 0
+    noted = note_all(np.zeros((2, *LENGTHS.values()), "u2"), notes)
+    assert isinstance(noted, Noted)
+    assert len(noted.parts.table()) == 0

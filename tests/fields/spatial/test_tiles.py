@@ -7,7 +7,7 @@ import pytest
 
 import barrow
 from barrow.errors import InputError
-from barrow.fields.spatial.joining import join_borders
+from barrow.fields.spatial.joining import join_borders, mark_borders
 from barrow.fields.spatial.tiles import Axis, Tiling, lay, put_together
 
 AXES = [
@@ -72,6 +72,35 @@ def test_each_view_is_read_once_to_join_what_borders_cut():
     assert len(reads) == tiling.count == 16
     names = {unions.root(n) for n, r in enumerate(reads, 1) if labels[tuple(map(_cut, r))].any()}
     assert len(names) == 1
+
+
+def test_where_both_sides_of_a_border_agree_nothing_is_read():
+    pixels = np.zeros((60, 60), "u4")
+    pixels[18:26, 3:8] = 7  # crosses a border between tiles along y
+    pixels[36:42, 13:18] = 9  # and this one along x
+    source = barrow.open(pixels, dims=("y", "x"))
+    tiling = Tiling.cut(source.lengths, {"y": 24, "x": 24}, {"y": 4, "x": 4})
+    views = lay(source, tiling)
+    axes = tiling.axes.values()
+    marks, labels = {}, views.read(views.everything).copy()
+    for numbers in np.ndindex(4, 4):
+        slots = [slice(*axis.slot(n)) for axis, n in zip(axes, numbers, strict=True)]
+        if numbers == (2, 1):
+            labels[tuple(slots)][labels[tuple(slots)] == 9] = 8  # it has another name for it
+        marks[numbers] = mark_borders(labels[tuple(slots)], tiling, numbers)
+    reads = []
+
+    class Watched:
+        def read(self, ranges):
+            reads.append(ranges)
+            return labels[tuple(map(_cut, ranges))]
+
+    unions = join_borders(Watched(), tiling, marks)
+    assert unions.root(9) == unions.root(8)
+    assert [tuple(low // 24 for low, _ in ranges) for ranges in reads] == [(2, 0), (2, 1)]
+    del marks[0, 0]
+    join_borders(Watched(), tiling, marks)
+    assert len(reads) == 2 + 5, "also the one that was not marked, and its two neighbours"
 
 
 def _cut(bounds):

@@ -2,9 +2,12 @@
 
 Neighbouring tiles see the same pixels around their border. Two labels there that cover each
 other are one object. Tiles are read one after the other, each once; of those before, only the
-strips at borders are held to which the tile behind has not come yet: of one row of tiles.
+strips at borders are held to which the tile behind has not come yet: of one row of tiles. What
+was marked while tiles were at hand tells where both sides agree anyway: nothing is read there.
 """
 
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from itertools import product
 
 import numpy as np
@@ -14,6 +17,13 @@ from barrow.model.source import Source
 
 # Two labels are one object if they share this much of the smaller one, near the border.
 SHARE = 0.5
+
+Numbers = tuple[int, ...]
+"""Of a tile, along each dimension."""
+Marks = Mapping[str, str]
+"""Of a tile: what objects look like that cross its borders, by dimension and side."""
+BEFORE, BEHIND = "before", "behind"
+"""The borders of a tile along a dimension."""
 
 
 class Unions:
@@ -51,30 +61,87 @@ class Unions:
         return np.array(names, np.uint64), np.array([self.root(n) for n in names], np.uint64)
 
 
-def join_borders(views: Source, tiling: Tiling) -> Unions:
-    """Return which labels of views side by side are the same object."""
-    unions = Unions()
-    dims = [dim for dim, axis in tiling.axes.items() if axis.margin and axis.count > 1]
-    if not dims:
-        return unions
-    waiting: dict[tuple[str, tuple[int, ...]], np.ndarray] = {}
+def join_borders(
+    views: Source, tiling: Tiling, marks: Mapping[Numbers, Marks] | None = None
+) -> Unions:
+    """Return which labels of views side by side are the same object.
+
+    Parameters
+    ----------
+    marks
+        Of each tile, from :func:`mark_borders`; what is not known is looked at.
+    """
+    unions, marks = Unions(), marks or {}
+    waiting: dict[tuple[str, Numbers], np.ndarray] = {}
     for numbers in product(*(range(axis.count) for axis in tiling.axes.values())):
+        borders = [
+            (dim, place, side, behind)
+            for dim, place, side, before, behind in _list_borders(tiling, numbers)
+            if not _agree(dim, marks.get(before), marks.get(behind))
+        ]
+        if not borders:
+            continue
         slots = zip(tiling.axes.values(), numbers, strict=True)
         view = views.read(tuple(axis.slot(number) for axis, number in slots))
-        for dim in dims:
-            place = list(tiling.axes).index(dim)
-            axis, number = tiling.axes[dim], numbers[place]
-            if number:
-                before = waiting.pop((dim, numbers))
-                behind = _strip(view, axis, place, number - 1, number)
-                line = axis.core(number)[0] - _around(axis, number - 1)[0]
-                for one, other in match(before, behind, place, line):
-                    unions.join(one, other)
-            if number < axis.count - 1:
-                following = (*numbers[:place], number + 1, *numbers[place + 1 :])
+        for dim, place, side, behind in borders:
+            axis, border = tiling.axes[dim], behind[place] - 1
+            strip = _strip(view, axis, place, border, numbers[place])
+            if side == BEHIND:
                 # A copy: a part of the view would keep all of it.
-                waiting[dim, following] = _strip(view, axis, place, number, number).copy()
+                waiting[dim, behind] = strip.copy()
+                continue
+            line = axis.core(border)[1] - _around(axis, border)[0]
+            for one, other in match(waiting.pop((dim, behind)), strip, place, line):
+                unions.join(one, other)
     return unions
+
+
+def mark_borders(view: np.ndarray, tiling: Tiling, numbers: Numbers) -> dict[str, str]:
+    """Return marks for the borders of a tile: those of two neighbours are equal if they agree.
+
+    Objects that do not cross a border do not count: a tile that does not own them may not see
+    all of them.
+
+    Examples
+    --------
+    >>> from barrow.fields.spatial.tiles import Axis
+    >>> tiling = Tiling({"x": Axis(length=12, view=8, margin=2)})
+    >>> labels = np.array([0, 0, 0, 4, 4, 4, 0, 0, 0, 9, 9, 0])
+    >>> one = mark_borders(labels[:8], tiling, (0,))
+    >>> other = mark_borders(labels[2:10], tiling, (1,))
+    >>> one["x behind"] == other["x before"]
+    True
+    """
+    marks = {}
+    for dim, place, side, _, behind in _list_borders(tiling, numbers):
+        axis, border = tiling.axes[dim], behind[place] - 1
+        strip = _strip(view, axis, place, border, numbers[place])
+        line = axis.core(border)[1] - _around(axis, border)[0]
+        crossing = np.array(sorted(_crossing(strip, place, line)), strip.dtype)
+        seen = np.where(np.isin(strip, crossing), strip, 0)
+        marks[f"{dim} {side}"] = blake2b(seen.tobytes(), digest_size=16).hexdigest()
+    return marks
+
+
+def _agree(dim: str, before: Marks | None, behind: Marks | None) -> bool:
+    if before is None or behind is None:
+        return False
+    mark = before.get(f"{dim} {BEHIND}")
+    return mark is not None and mark == behind.get(f"{dim} {BEFORE}")
+
+
+def _list_borders(
+    tiling: Tiling, numbers: Numbers
+) -> Iterator[tuple[str, int, str, Numbers, Numbers]]:
+    """Yield the borders of a tile: dimension and its place, side, and the tiles on both sides."""
+    for place, (dim, axis) in enumerate(tiling.axes.items()):
+        if not axis.margin:
+            continue
+        near, number, far = numbers[:place], numbers[place], numbers[place + 1 :]
+        if number:
+            yield dim, place, BEFORE, (*near, number - 1, *far), numbers
+        if number < axis.count - 1:
+            yield dim, place, BEHIND, numbers, (*near, number + 1, *far)
 
 
 def _around(axis: Axis, border: int) -> tuple[int, int]:

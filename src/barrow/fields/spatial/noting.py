@@ -1,23 +1,36 @@
 """Objects are measured while their tile is at hand: rows of each tile, noted beside its labels.
 
 An image is read and unpacked once, for the model and for the table. A tile notes only what it
-owns, so rows of all tiles add up to the whole. They are files, because a run keeps one result:
-written before the labels of the tile are, so a tile that is done has its rows.
+owns, so rows of all tiles add up to the whole. How objects cross its borders is marked as well, so
+that nobody has to read labels where tiles agree. All that lies in files, because a run keeps one
+result: written before the labels of the tile are, so a tile that is done has its rows.
 """
 
 import os
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from barrow.fields.spatial.joining import Marks, Numbers, mark_borders
 from barrow.fields.spatial.measuring import MeasureBlock, Parts
 from barrow.fields.spatial.models import Anchored
 from barrow.fields.spatial.tiles import Tiling
+
+MARK = "mark of "
+"""Before the names of borders, among those of columns."""
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What was noted about all tiles."""
+
+    parts: Parts
+    marks: Mapping[Numbers, Marks]
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,7 @@ class Notes:
     folder: Path
     tiling: Tiling
 
-    def find(self, places: Sequence[np.ndarray]) -> tuple[int, ...] | None:
+    def find(self, places: Sequence[np.ndarray]) -> Numbers | None:
         """Return the numbers of the view that has just these pixels; None if there is none."""
         numbers = []
         for axis, place in zip(self.tiling.axes.values(), places, strict=True):
@@ -40,7 +53,7 @@ class Notes:
             numbers.append(number)
         return tuple(numbers)
 
-    def owned(self, numbers: tuple[int, ...]) -> tuple[slice, ...]:
+    def owned(self, numbers: Numbers) -> tuple[slice, ...]:
         """Return the part of a view that it owns."""
         inside = []
         for axis, number in zip(self.tiling.axes.values(), numbers, strict=True):
@@ -49,26 +62,30 @@ class Notes:
             inside.append(slice(first - start, last - start))
         return tuple(inside)
 
-    def write(self, numbers: tuple[int, ...], parts: Parts) -> None:
-        """Keep the rows of one view; whole, or not at all."""
+    def write(self, numbers: Numbers, parts: Parts, marks: Marks) -> None:
+        """Keep the rows of one view, and marks of its borders; whole, or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         handle, half = tempfile.mkstemp(dir=self.folder, suffix=".partial")
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **dict[str, Any](parts.rows[0]))
+            marked = {f"{MARK}{border}": np.array(mark) for border, mark in marks.items()}
+            np.savez(file, **dict[str, Any]({**parts.rows[0], **marked}))
         os.replace(half, self._path(numbers))
 
-    def read(self) -> Parts | None:
-        """Return the rows of all views; None if some are missing or damaged."""
-        rows = []
+    def read(self) -> Noted | None:
+        """Return what was noted about all views; None if some of it is missing or damaged."""
+        rows, marks = [], {}
         for numbers in np.ndindex(*(axis.count for axis in self.tiling.axes.values())):
             try:
                 with np.load(self._path(numbers)) as found:
-                    rows.append(dict(found))
+                    row = dict(found)
             except (OSError, ValueError, EOFError, zipfile.BadZipFile):
                 return None
-        return Parts(tuple(rows))
+            names = [name for name in row if name.startswith(MARK)]
+            marks[numbers] = {name.removeprefix(MARK): str(row.pop(name)) for name in names}
+            rows.append(row)
+        return Noted(Parts(tuple(rows)), marks)
 
-    def _path(self, numbers: tuple[int, ...]) -> Path:
+    def _path(self, numbers: Numbers) -> Path:
         return self.folder / f"{'-'.join(map(str, numbers))}.npz"
 
 
@@ -100,5 +117,6 @@ class Noting:
             block = MeasureBlock(self.named.lengths, self.has_image)
             where: tuple[Any, ...] = (..., *inside)
             also = [image[where]] if self.has_image else []
-            self.notes.write(numbers, block(labels[inside], *own, *also))
+            rows = block(labels[inside], *own, *also)
+            self.notes.write(numbers, rows, mark_borders(labels, self.notes.tiling, numbers))
         return labels

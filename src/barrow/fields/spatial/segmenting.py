@@ -21,14 +21,13 @@ from barrow.fields.spatial.joining import join_borders
 from barrow.fields.spatial.keeping import Kept, Scratch, scratch_for
 from barrow.fields.spatial.means import Means
 from barrow.fields.spatial.measuring import (
-    Parts,
     finish_table,
     measure,
     place_sources,
     translate,
 )
 from barrow.fields.spatial.models import Anchored, name_dtype
-from barrow.fields.spatial.noting import Notes, Noting
+from barrow.fields.spatial.noting import Noted, Notes, Noting
 from barrow.fields.spatial.raster import Raster, open_raster, pick_channel, spatial_dims
 from barrow.fields.spatial.readers import pick
 from barrow.fields.spatial.runs import find_runs, paint
@@ -195,8 +194,8 @@ def _segment(
     with scratch_for(kept) as scratch:
         views, tiling, noted = _label_tiles(raster.source, job, means, scratch)
         owned = put_together(views, tiling)
-        same = join_borders(views, tiling).pairs()
-        rows = (noted or measure(owned, measured, means)).table(same)
+        same = join_borders(views, tiling, noted.marks if noted else None).pairs()
+        rows = (noted.parts if noted else measure(owned, measured, means)).table(same)
         order = np.argsort(rows["label"].to_numpy())
         numbers = Renumber(rows["label"].to_numpy()[order], order.astype(np.uint32) + 1, same)
         to = None if kept is None else kept.path / "0"
@@ -223,7 +222,7 @@ def _open_labels(raster: Raster, kept: Kept, means: Means, names: Names | None =
 
 def _label_tiles(
     source: Source, job: Job, means: Means, scratch: Scratch
-) -> tuple[Source, Tiling, Parts | None]:
+) -> tuple[Source, Tiling, Noted | None]:
     """Return the labels of all tiles side by side, named by first pixels, and how they lie.
 
     Also what was noted about the objects on the way, if there was a place for it.

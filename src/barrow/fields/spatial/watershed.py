@@ -98,7 +98,7 @@ def climb(height: np.ndarray, inside: np.ndarray, apart: float) -> np.ndarray:
     if not len(pixels):
         return np.zeros(inside.shape, np.int32)
     hill = _settle(_steepest(padded, pixels))
-    tops = np.unique(hill)
+    tops = np.flatnonzero(hill == np.arange(len(hill)))
     where = np.stack(np.unravel_index(pixels[tops], padded.shape), axis=1)
     joined = _join_tops(where, padded.reshape(-1)[pixels[tops]], apart)
     number = np.zeros(len(pixels), np.int32)
