@@ -212,7 +212,22 @@ def _adapt_starting(content: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _adapt_miniscope(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What MiniAn's steps took is a table of its own."""
+    movies: dict[str, dict[str, Any]] = {}
+    steps = {}
+    for movie, found in content["rows"].items():
+        peer = found.get("minian")
+        movies[movie] = dict(found)
+        if peer is not None:
+            steps[movie] = peer["steps"]
+            numbers = {name: value for name, value in peer.items() if name != "steps"}
+            movies[movie] = {"MiniAn": numbers, "barrow": found["barrow"]}
+    return {**movies, "steps of MiniAn, seconds": steps}
+
+
 ADAPTERS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
+    "miniscope": _adapt_miniscope,
     "raster": _adapt_raster,
     "regret": _adapt_regret,
     "safety": _adapt_safety,
