@@ -113,9 +113,9 @@ VARIANTS = {
     "Dask threads": dask_threads,
     "barrow, left to itself": barrow_itself,
     "SpatialData, 2 workers of 8 GB": spatialdata_8gb,
-    "import changed, 2 workers of 5 GB": import_changed_5gb,
+    "barrow, import changed, 2 workers of 5 GB": import_changed_5gb,
 }
-PEERS = ("SpatialData", "import changed")
+PEERS = ("SpatialData", "barrow, import changed")
 
 
 def run_variant(name, side):
