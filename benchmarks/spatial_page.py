@@ -92,7 +92,7 @@ def scale(side, repeats, folder):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", type=int, default=SIDE, help="pixels along y and x")
-    parser.add_argument("--workers", type=int, nargs="+", default=(1, 2))
+    parser.add_argument("--workers", type=int, nargs="+", default=(1, 2, 4))
     parser.add_argument("--original", action="store_true", help="run SpatialData's own as well")
     parser.add_argument("--scaling", type=int, metavar="REPEATS", default=0)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from barrow.errors import OutputError
 from barrow.model.skipped import Skipped
 from barrow.recording.schema import COLUMNS, SCHEMA, TABLES, VERSION
 
+Rows = Sequence[tuple[Any, ...] | dict[str, Any]]
+"""Values by their order, or by the names that stand in the statement."""
 COMMIT_SECONDS = 0.5
 COMMIT_SHARE = 0.01
 """Of the time of a run, what committing each report may take; then some are put together."""
@@ -50,7 +52,7 @@ class RecordWriter:
         self.path = path
         self._may_leave_disk = may_leave_disk
         self._lock = threading.RLock()
-        self._waiting: list[tuple[str, list[tuple[Any, ...]]]] = []
+        self._waiting: list[tuple[str, Rows]] = []
         self.trouble = ""
         """Why the last entries are not in the file yet; empty when they are."""
         # Reports may come from another thread than the one that opened the file.
@@ -112,7 +114,7 @@ class RecordWriter:
         with self._lock:
             return self._flush()
 
-    def _add(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    def _add(self, sql: str, rows: Rows) -> None:
         """Let rows wait until the next flush; also from another thread."""
         with self._lock:
             self._waiting.append((sql, rows))
@@ -182,10 +184,13 @@ class RecordWriter:
         """
         self._add(
             "insert or replace into process (name, kind, host, pid, joined, left) "
-            "values (?1, case when ?3 = ?6 then 'client' when exists (select 1 from task where "
-            "worker >= ?3 || '/' and worker < ?3 || '0') then 'worker' else 'other' end, "
-            "?2, ?3, ?4, ?5)",
-            [(*process, own) for process in processes],
+            "values (:name, case when :pid = :own then 'client' when exists (select 1 from task "
+            "where worker >= :pid || '/' and worker < :pid || '0') then 'worker' else 'other' end, "
+            ":host, :pid, :joined, :left)",
+            [
+                dict(zip(("name", "host", "pid", "joined", "left"), process, strict=True), own=own)
+                for process in processes
+            ],
         )
 
     def account(self, slots: int, began: float, ended: float) -> dict[str, float]:
