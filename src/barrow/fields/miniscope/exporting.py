@@ -118,7 +118,7 @@ def _pynwb() -> Any:
     except ImportError:
         raise InputError(
             "NWB files are written by PyNWB, which is not installed: "
-            "pip install 'barrow[ephys-files]'."
+            "pip install 'barrow[miniscope]'."
         ) from None
     import pynwb.ophys
 
