@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from barrow import miniscope
+from barrow.fields.miniscope import footprints
 
 
 def values_of(result):
@@ -59,6 +61,22 @@ def test_a_changed_parameter_redoes_what_depends_on_it_and_no_more(simulated, tm
     assert again.redone == (
         "first_spatial", "first_temporal", "second_spatial", "second_temporal", "units",
     )  # fmt: skip
+
+
+def test_units_that_are_joined_again_and_again_keep_traces_of_their_own(
+    simulated, tmp_path, monkeypatch
+):
+    def join_two(units, traces, **_):
+        if units.shape[1] < 2:
+            return units, traces
+        first = sparse.csc_array((units[:, [0]] + units[:, [1]]) / 2)
+        rest = np.vstack([traces[:1], traces[2:]])
+        return sparse.csc_array(sparse.hstack([first, units[:, 2:]])), rest
+
+    monkeypatch.setattr(footprints, "unit_merge", join_two)
+    params = {"keep_active": {"least_skew": -np.inf}}
+    found = miniscope.run(simulated[0][:200], to=tmp_path, params=params, cluster=False, quiet=True)
+    assert len(found.A) == len(found.C) == len(found.S) >= 1
 
 
 def test_a_movie_without_cells_has_none(tmp_path):

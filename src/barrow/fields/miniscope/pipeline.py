@@ -42,6 +42,8 @@ STEPS = (
     "units",
 )
 """Names of all steps, in order."""
+MOST_MERGES = 2
+"""How often units are joined after an update: each time costs a pass over the movie."""
 
 
 @dataclass
@@ -207,7 +209,7 @@ class Pipeline:
         def compute() -> Arrays:
             A, C = fp.unpack(found, self.shape)
             b, f = found["b"], found["f"]
-            for _ in range(2):
+            for is_last in (*[False] * MOST_MERGES, True):
                 light, back = self._light(A, b, name.replace("_", " "))
                 shared, with_b = spatial.overlaps(A, b)
                 size = float(b @ b)
@@ -215,8 +217,8 @@ class Pipeline:
                 raw = temporal.compute_trace(light - np.outer(with_b, f), shared)
                 traces = temporal.update_temporal(raw, **options)
                 joined, _ = fp.unit_merge(A, traces.C, **merge)
-                if joined.shape == A.shape:
-                    break
+                if is_last or joined.shape == A.shape:
+                    break  # traces are those of the footprints
                 # Units that turn out to be one are measured again as one.
                 A, _ = fp.scale_to_peak(joined)
                 C = temporal.compute_trace(self._light(A, b, "merge")[0], (A.T @ A).toarray())
