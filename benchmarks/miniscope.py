@@ -17,11 +17,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from measure import describe_machine, measure, write_json
+
+import barrow
+from barrow import miniscope
 
 QUESTION = "Is barrow.miniscope as good as MiniAn, and how much faster, in how much memory?"
 MOVIES = ("usual", "dense", "noisy")
@@ -29,7 +34,7 @@ QUALITY = ("recall", "precision", "iou", "trace", "activity", "motion_rmse")
 PEERS = Path(__file__).parent / "peers"
 SECONDS, QUICK_SECONDS = 50, 15
 SIDE, QUICK_SIDE = 256, 128
-LARGE_SIDE = 608
+LARGE_SIDE, LARGE_CELLS = 608, 200
 CUTS = ({"frame": 128}, {"frame": 384}, {"frame": 1000})
 WORKERS = (1, 2)
 
@@ -46,16 +51,25 @@ def find_python() -> str:
     return str(place / "bin" / "python")
 
 
-def make_large(path: Path, gigabytes: float) -> None:
-    """Write a movie as a NumPy file, a few frames at a time."""
-    from barrow.fields.miniscope.simulating import Scene, render
-
+def make_large(path: Path, gigabytes: float) -> Any:
+    """Write a movie as a NumPy file, a few frames at a time, and return its truth."""
     frames = int(gigabytes * 1e9 / LARGE_SIDE**2)
-    scene = Scene(frames=frames, height=LARGE_SIDE, width=LARGE_SIDE, cells=200)
-    shape = (frames, LARGE_SIDE, LARGE_SIDE)
-    out = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
-    for start in range(0, frames, 256):
-        out[start : start + 256] = render(scene, start, min(frames, start + 256))
+    source, truth = miniscope.simulate(
+        frames=frames, height=LARGE_SIDE, width=LARGE_SIDE, cells=LARGE_CELLS
+    )
+    shape = tuple(source.lengths.values())
+    np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape).flush()
+    parts = [(path, source, start) for start in range(0, frames, 256)]
+    with ProcessPoolExecutor() as pool:
+        list(pool.map(write_frames, *zip(*parts, strict=True)))
+    return truth
+
+
+def write_frames(path: Path, source: Any, start: int) -> None:
+    """Write some frames of a simulated movie to their place in a file."""
+    stop = min(start + 256, source.lengths["frame"])
+    out = np.lib.format.open_memmap(path, mode="r+")
+    out[start:stop] = source.read(((start, stop), *source.everything[1:]))
     out.flush()
 
 
@@ -81,16 +95,12 @@ def run_barrow(videos: Path, to: Path, memory: str | None = None, timeout: float
 
 def load_barrow(to: Path) -> dict:
     """Return what barrow found."""
-    from barrow import miniscope
-
     found = miniscope.load(to)
     return {name: np.asarray(getattr(found, name)) for name in ("A", "C", "S", "motion")}
 
 
 def score(videos: Path, found: dict) -> dict:
     """Return how well results fit the truth."""
-    from barrow import miniscope
-
     with np.load(videos / "truth.npz") as saved:
         truth = SimpleNamespace(**{name: saved[name] for name in saved.files})
     return miniscope.score(found, truth).to_dict()
@@ -113,9 +123,6 @@ def compare(python: str, videos: Path, place: Path) -> dict[str, dict]:
 
 def compare_cuts(videos: Path, place: Path) -> dict[str, dict]:
     """Return how far results of other chunks and workers are from those of a run left alone."""
-    import barrow
-    from barrow import miniscope
-
     miniscope.run(videos, to=place / "alone", quiet=True)
     found, rows = load_barrow(place / "alone"), {}
 
@@ -189,9 +196,10 @@ def main() -> None:
             rows["cuts"] = compare_cuts(videos, place)
         if chosen.large:
             path = place / "large.npy"
-            make_large(path, chosen.large)
+            truth = make_large(path, chosen.large)
             rows["large"] = run_barrow(path, place / "large", chosen.memory, 7200)
             rows["large"] |= {"bytes": path.stat().st_size, "memory": chosen.memory}
+            rows["large"] |= miniscope.score(load_barrow(place / "large"), truth).to_dict()
             print("large   ", rows["large"])
     finally:
         shutil.rmtree(place, ignore_errors=True)
