@@ -7,7 +7,7 @@ from scipy import sparse
 
 from barrow.fields.miniscope.compiling import compiled
 from barrow.fields.miniscope.filtering import low_pass
-from barrow.fields.miniscope.seeding import normalise
+from barrow.fields.miniscope.seeding import multiply_pairs, normalise
 from barrow.fields.miniscope.segments import Summary, split_segments, transform
 
 Footprints: TypeAlias = Any
@@ -74,7 +74,7 @@ def unit_merge(
     shared = sparse.coo_array(A.T @ A)
     close = shared.row < shared.col
     first, second = shared.row[close], shared.col[close]
-    together = np.einsum("pt,pt->p", slow[first], slow[second]) > thres_corr
+    together = multiply_pairs(slow, first, second) > thres_corr
     graph = sparse.coo_array(
         (np.ones(int(together.sum())), (first[together], second[together])), (count, count)
     )

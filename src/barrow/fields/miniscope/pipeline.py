@@ -214,7 +214,9 @@ class Pipeline:
                 shared, with_b = spatial.overlaps(A, b)
                 size = float(b @ b)
                 f = (back - with_b @ C) / size if size > 0 else np.ones_like(back)
-                raw = temporal.compute_trace(light - np.outer(with_b, f), shared)
+                light -= np.outer(with_b, f)
+                raw = temporal.compute_trace(light, shared)
+                del light  # as large as all traces
                 traces = temporal.update_temporal(raw, **options)
                 joined, _ = fp.unit_merge(A, traces.C, **merge)
                 if is_last or joined.shape == A.shape:

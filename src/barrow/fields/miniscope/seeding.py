@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from barrow.fields.miniscope.compiling import compiled
-from barrow.fields.miniscope.filtering import high_pass, low_pass
+from barrow.fields.miniscope.filtering import high_pass, low_pass, rows_at_once
 
 
 def seeds_init(
@@ -87,8 +87,7 @@ def seeds_merge(
         return np.zeros(0, bool)
     pairs = cKDTree(seeds).query_pairs(thres_dist, output_type="ndarray")
     slow = normalise(low_pass(traces, noise_freq))
-    alike = np.einsum("pt,pt->p", slow[pairs[:, 0]], slow[pairs[:, 1]]) if len(pairs) else []
-    pairs = pairs[np.asarray(alike) > thres_corr]
+    pairs = pairs[multiply_pairs(slow, pairs[:, 0], pairs[:, 1]) > thres_corr]
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (count, count))
     _, group = connected_components(graph, directed=False)
     bright = max_proj[seeds[:, 0], seeds[:, 1]]
@@ -103,6 +102,20 @@ def normalise(traces: np.ndarray) -> np.ndarray:
     centred = traces - traces.mean(axis=1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
     return np.asarray(centred / np.where(length > 0, length, 1))
+
+
+def multiply_pairs(traces: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the scalar products of pairs of traces, a few pairs at a time.
+
+    Examples
+    --------
+    >>> multiply_pairs(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0, 1]), np.array([1, 1]))
+    array([11., 25.])
+    """
+    found = np.empty(len(first), traces.dtype)
+    for part in rows_at_once(len(first), traces.shape[1]):
+        found[part] = np.einsum("pt,pt->p", traces[first[part]], traces[second[part]])
+    return found
 
 
 def _part(values: np.ndarray) -> float:

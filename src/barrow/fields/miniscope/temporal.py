@@ -11,7 +11,7 @@ import numpy as np
 
 from barrow.errors import InputError
 from barrow.fields.miniscope.compiling import compiled
-from barrow.fields.miniscope.filtering import noise_fft
+from barrow.fields.miniscope.filtering import noise_fft, rows_at_once
 
 _ROUNDS = 10
 _FIT_FRAMES = 4096
@@ -51,7 +51,9 @@ def compute_trace(light: np.ndarray, overlap: np.ndarray, ridge: float = 1e-3) -
     if not len(light):
         return np.zeros(light.shape)
     size = np.diag(overlap)
-    return np.linalg.solve(overlap + np.diag(ridge * size), light) * (1 + ridge)
+    traces = np.linalg.solve(overlap + np.diag(ridge * size), light)
+    traces *= 1 + ridge
+    return traces
 
 
 def update_temporal(
@@ -163,9 +165,11 @@ def keep_active(YrA: np.ndarray, least_skew: float = 0.9) -> np.ndarray:
     Neuropil, motion and noise swing both ways alike; the third moment of a trace tells them
     from cells.
     """
-    centred = YrA - YrA.mean(axis=1, keepdims=True)
-    spread = np.sqrt((centred**2).mean(axis=1))
-    skew = (centred**3).mean(axis=1) / np.where(spread > 0, spread, 1) ** 3
+    skew = np.empty(len(YrA))
+    for rows in rows_at_once(*YrA.shape):
+        centred = YrA[rows] - YrA[rows].mean(axis=1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(axis=1))
+        skew[rows] = (centred**3).mean(axis=1) / np.where(spread > 0, spread, 1) ** 3
     return np.asarray(skew >= least_skew)
 
 
