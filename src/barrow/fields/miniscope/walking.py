@@ -1,7 +1,8 @@
 """Walk over a movie: the one place here that asks barrow to run something."""
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,14 @@ from barrow import api
 from barrow.fields.miniscope.segments import SEGMENT
 from barrow.model.plan import Plan
 from barrow.model.source import Source
+from barrow.sites.guard import held_bytes
+from barrow.units import parse_bytes
 
 _IMAGE = ("height", "width")
 # A pass over no more than this is over before it could be planned.
 _AT_ONCE_BYTES = 2**24
+LEAST_SHARE = 0.25
+"""Of the memory, for a pass: however much is held."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Walk:
     quiet: bool = False
     chunks: Mapping[str, int] | None = None
     """Frames of a chunk, if somebody wants to say; by default barrow measures."""
+    base_bytes: int = field(default_factory=lambda: held_bytes(os.getpid()))
+    """What this process held before the first pass."""
 
     def map(
         self,
@@ -70,11 +77,19 @@ class Walk:
     def _is_tiny(self, movie: Source) -> bool:
         return movie.nbytes <= _AT_ONCE_BYTES and self.memory is None and self.chunks is None
 
+    def left_bytes(self) -> int | None:
+        """Return what a pass may use: traces of all units, which are held, leave it less."""
+        if self.memory is None:
+            return None
+        total = parse_bytes(self.memory)
+        held = held_bytes(os.getpid()) - self.base_bytes
+        return max(int(LEAST_SHARE * total), total - max(0, held))
+
     def _options(self, others: tuple[Source, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         whole = {dim for other in others for dim in other.dims} - {"frame"}
         return {
             "whole": tuple({**dict.fromkeys(_IMAGE), **dict.fromkeys(sorted(whole))}),
-            "memory": self.memory,
+            "memory": self.left_bytes(),
             "cluster": self.cluster,
             "quiet": self.quiet,
             "kwargs": kwargs,
