@@ -168,6 +168,14 @@ def test_a_task_waits_while_other_threads_of_its_process_work_for_it():
     assert load.scheduler_seconds == pytest.approx(0.2 - 0.03)
 
 
+def test_a_worker_on_several_cores_takes_no_longer_than_it_took():
+    record = watched([], ended=BEGAN + 12)
+    record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.3)
+    record._tables["sample"] = [sample(BEGAN + n, "here/10", 1.8 * n) for n in range(13)]
+    load = read_measured(record).load
+    assert load.cpu_seconds + load.waits == pytest.approx(np.ones(10))
+
+
 def test_a_record_without_a_task_says_so():
     with pytest.raises(InputError, match=r"'fit\.py' has finished no task"):
         read_measured(watched([]))

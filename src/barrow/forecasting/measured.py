@@ -123,8 +123,9 @@ class _Reading:
         count, slots = len(tasks), stage.slots
         serial, outside = self.processes.serial_seconds, self.processes.worker_seconds
         cpu = self._cpu_of_tasks()
-        aside = max(0.0, outside - float(cpu.sum())) / count if outside else 0.0
         window = max(1e-9, self.last - self.first)
+        # A worker that decodes on several cores at once does no more than its slots have time for.
+        aside = max(0.0, min(outside, slots * window) - float(cpu.sum())) / count
         # Where there were not enough cores, waiting for one of them is not waiting for the disk.
         users = slots * min(1.0, float(cpu.sum()) / (slots * window)) + serial / window
         stretch = max(1.0, users / stage.cores)
