@@ -6,16 +6,16 @@ from barrow.fields.miniscope.walking import Walk
 
 
 def test_what_is_held_leaves_a_pass_less_memory():
-    walk = Walk(memory="1GB")
+    walk = Walk(memory="20GB")
+    before = walk.left_bytes()
     held = np.ones(3 * 10**8, np.uint8)
-    assert walk.left_bytes() < 10**9 - 2.5 * 10**8
-    assert walk.left_bytes() >= 0.25 * 10**9
+    assert before - walk.left_bytes() > 2.5 * 10**8
     del held
 
 
 def test_a_pass_has_a_quarter_of_the_memory_however_much_is_held():
     held = np.ones(3 * 10**8, np.uint8)
-    assert Walk(memory="200MB", base_bytes=0).left_bytes() == 50 * 10**6
+    assert Walk(memory="200MB").left_bytes() == 50 * 10**6
     del held
 
 

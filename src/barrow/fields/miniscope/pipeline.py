@@ -23,6 +23,7 @@ from barrow.fields.miniscope.moving import (
     sample_size,
 )
 from barrow.fields.miniscope.segments import Summary, summarise
+from barrow.fields.miniscope.temporal import Traces
 from barrow.fields.miniscope.walking import Walk, beside, frame_numbers
 from barrow.model.source import Source
 
@@ -146,8 +147,8 @@ class Pipeline:
 
         return self._step("seeds", self.seeds_key, compute)["seeds"]
 
-    def initial(self) -> tuple[fp.Footprints, np.ndarray]:
-        """Return first footprints and traces."""
+    def initial(self) -> Arrays:
+        """Return first footprints and traces, and an even background."""
         seeds, summary = self.seeds(), self.summary
         wanted = {name: self.params[name] for name in ("initialize", "init_merge")}
         key = self.kept.key("initial", wanted, self.seeds_key)
@@ -175,14 +176,15 @@ class Pipeline:
             A, C = fp.unit_merge(A, C, noise_freq=options["noise_freq"], **wanted["init_merge"])
             return fp.pack(A, C=C, f=np.ones(summary.frames))
 
-        return fp.unpack(self._step("initial", key, compute), self.shape)
+        return self._step("initial", key, compute)
 
-    def spatial(self, which: str, A: fp.Footprints, C: np.ndarray, f: np.ndarray) -> Arrays:
+    def spatial(self, which: str, found: Arrays) -> Arrays:
         """Return footprints, background and traces after a spatial update."""
         name, options, summary = f"{which}_spatial", self.params[f"{which}_spatial"], self.summary
         self.units_key = self.kept.key(name, options, self.units_key, self.summary_key)
 
         def compute() -> Arrays:
+            (A, C), f = fp.unpack(found, self.shape), found["f"]
             reach = spatial.find_reach(A, self.shape, options["dl_wnd"])
             shared = self.walk.reduce(
                 spatial.sum_shared,
@@ -202,50 +204,23 @@ class Pipeline:
 
     def temporal(self, which: str, found: Arrays) -> Arrays:
         """Return traces, activity and background after a temporal update, and a merge."""
-        name, options = f"{which}_temporal", self.params[f"{which}_temporal"]
-        merge = self.params[f"{which}_merge"]
-        self.units_key = self.kept.key(name, [options, merge], self.units_key)
+        name = f"{which}_temporal"
+        wanted = [self.params[name], self.params[f"{which}_merge"]]
+        self.units_key = self.kept.key(name, wanted, self.units_key)
 
         def compute() -> Arrays:
-            A, C = fp.unpack(found, self.shape)
-            b, f = found["b"], found["f"]
-            for is_last in (*[False] * MOST_MERGES, True):
-                light, back = self._light(A, b, name.replace("_", " "))
-                shared, with_b = spatial.overlaps(A, b)
-                size = float(b @ b)
-                f = (back - with_b @ C) / size if size > 0 else np.ones_like(back)
-                light -= np.outer(with_b, f)
-                raw = temporal.compute_trace(light, shared)
-                del light  # as large as all traces
-                traces = temporal.update_temporal(raw, **options)
-                joined, _ = fp.unit_merge(A, traces.C, **merge)
-                if is_last or joined.shape == A.shape:
-                    break  # traces are those of the footprints
-                # Units that turn out to be one are measured again as one.
-                A, _ = fp.scale_to_peak(joined)
-                C = temporal.compute_trace(self._light(A, b, "merge")[0], (A.T @ A).toarray())
-            return fp.pack(
-                A,
-                C=traces.C,
-                S=traces.S,
-                YrA=traces.YrA,
-                b0=traces.b0,
-                g=traces.g,
-                sn=traces.sn,
-                b=b,
-                f=f,
-            )
+            (A, C), b = fp.unpack(found, self.shape), found["b"]
+            A, traces, f = self._settle(which, A, b, C, MOST_MERGES)
+            return fp.pack(A, **vars(traces), b=b, f=f)
 
         return self._step(name, self.units_key, compute)
 
     def run(self) -> Arrays:
         """Return everything that is found about the units, with all steps done."""
-        A, C = self.initial()
-        f = np.ones(self.source.lengths["frame"])
-        found: Arrays = {}
+        found = self.initial()
         for which in ("first", "second"):
-            found = self.temporal(which, self.spatial(which, A, C, f))
-            (A, C), f = fp.unpack(found, self.shape), found["f"]
+            found = self.spatial(which, found)
+            found = self.temporal(which, found)
         return self._keep_active(found)
 
     def _keep_active(self, found: Arrays) -> Arrays:
@@ -306,6 +281,33 @@ class Pipeline:
         seeds, values = seeds[kept], values[kept]
         kept = seeding.seeds_merge(seeds, values, max_proj, **self.params["seeds_merge"])
         return np.asarray(seeds[kept])
+
+    def _settle(
+        self, which: str, A: fp.Footprints, b: np.ndarray, C: np.ndarray, merges: int
+    ) -> tuple[fp.Footprints, Traces, np.ndarray]:
+        """Return footprints, their traces and the background, with units joined that are one."""
+        raw, f = self._trace(A, b, C, f"{which} temporal")
+        traces = temporal.update_temporal(raw, **self.params[f"{which}_temporal"])
+        joined, _ = fp.unit_merge(A, traces.C, **self.params[f"{which}_merge"])
+        if not merges or joined.shape == A.shape:
+            return A, traces, f
+        del raw, traces  # the next pass needs the room
+        # Units that turn out to be one are measured again as one.
+        A, _ = fp.scale_to_peak(joined)
+        C = temporal.compute_trace(self._light(A, b, "merge")[0], (A.T @ A).toarray())
+        return self._settle(which, A, b, C, merges - 1)
+
+    def _trace(
+        self, A: fp.Footprints, b: np.ndarray, C: np.ndarray, name: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return traces as they are measured, and how bright the background is in each frame."""
+        light, back = self._light(A, b, name)
+        shared, with_b = spatial.overlaps(A, b)
+        size = float(b @ b)
+        f = (back - with_b @ C) / size if size > 0 else np.ones_like(back)
+        for trace, weight in zip(light, with_b, strict=True):
+            trace -= weight * f
+        return temporal.compute_trace(light, shared), f
 
     def _light(self, A: fp.Footprints, b: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
         found = self.walk.map(

@@ -99,9 +99,12 @@ def seeds_merge(
 
 def normalise(traces: np.ndarray) -> np.ndarray:
     """Return traces with mean 0 and length 1; constant ones stay 0."""
-    centred = traces - traces.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(centred, axis=1, keepdims=True)
-    return np.asarray(centred / np.where(length > 0, length, 1))
+    found = np.array(traces, np.result_type(traces, np.float32))
+    for rows in rows_at_once(*found.shape):
+        found[rows] -= found[rows].mean(axis=1, keepdims=True)
+        length = np.linalg.norm(found[rows], axis=1, keepdims=True)
+        found[rows] /= np.where(length > 0, length, 1)
+    return found
 
 
 def multiply_pairs(traces: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -48,11 +48,14 @@ def compute_trace(light: np.ndarray, overlap: np.ndarray, ridge: float = 1e-3) -
     overlap
         What footprints have in common: unit × unit.
     """
+    from scipy.linalg import lu_factor, lu_solve
+
+    traces = np.zeros(light.shape)
     if not len(light):
-        return np.zeros(light.shape)
-    size = np.diag(overlap)
-    traces = np.linalg.solve(overlap + np.diag(ridge * size), light)
-    traces *= 1 + ridge
+        return traces
+    factors = lu_factor(overlap + np.diag(ridge * np.diag(overlap)))
+    for frames in rows_at_once(light.shape[1], len(light)):
+        traces[:, frames] = lu_solve(factors, light[:, frames]) * (1 + ridge)
     return traces
 
 

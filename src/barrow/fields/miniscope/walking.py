@@ -1,8 +1,7 @@
 """Walk over a movie: the one place here that asks barrow to run something."""
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from barrow import api
 from barrow.fields.miniscope.segments import SEGMENT
 from barrow.model.plan import Plan
 from barrow.model.source import Source
-from barrow.sites.guard import held_bytes
+from barrow.running.memory import resident_bytes, trim
 from barrow.units import parse_bytes
 
 _IMAGE = ("height", "width")
@@ -32,8 +31,6 @@ class Walk:
     quiet: bool = False
     chunks: Mapping[str, int] | None = None
     """Frames of a chunk, if somebody wants to say; by default barrow measures."""
-    base_bytes: int = field(default_factory=lambda: held_bytes(os.getpid()))
-    """What this process held before the first pass."""
 
     def map(
         self,
@@ -78,12 +75,12 @@ class Walk:
         return movie.nbytes <= _AT_ONCE_BYTES and self.memory is None and self.chunks is None
 
     def left_bytes(self) -> int | None:
-        """Return what a pass may use: traces of all units, which are held, leave it less."""
+        """Return what a pass may use: the interpreter and traces of all units leave it less."""
         if self.memory is None:
             return None
+        trim()  # threads of the last pass leave holes that nobody else can fill
         total = parse_bytes(self.memory)
-        held = held_bytes(os.getpid()) - self.base_bytes
-        return max(int(LEAST_SHARE * total), total - max(0, held))
+        return max(int(LEAST_SHARE * total), total - resident_bytes())
 
     def _options(self, others: tuple[Source, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         whole = {dim for other in others for dim in other.dims} - {"frame"}
