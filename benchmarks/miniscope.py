@@ -51,6 +51,12 @@ def find_python() -> str:
     return str(place / "bin" / "python")
 
 
+def make_movie(python: str, to: Path, kind: str, seconds: int, side: int) -> None:
+    """Write videos of minisim, and their truth."""
+    command = [python, PEERS / "make_minisim.py", to, kind, seconds, side]
+    subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
+
+
 def make_large(path: Path, gigabytes: float) -> Any:
     """Write a movie as a NumPy file, a few frames at a time, and return its truth."""
     frames = int(gigabytes * 1e9 / LARGE_SIDE**2)
@@ -184,16 +190,13 @@ def main() -> None:
     size = [QUICK_SECONDS, QUICK_SIDE] if chosen.quick else [SECONDS, SIDE]
     try:
         for name in names if chosen.only is None else chosen.only:
-            make = [python, str(PEERS / "make_minisim.py"), str(place / name), name]
-            subprocess.run([*make, *map(str, size)], check=True, stdout=subprocess.DEVNULL)
+            make_movie(python, place / name, name, *size)
             rows[name] = compare(python, place / name, place)
             broken = [key for key, holds in is_kept(rows[name]).items() if not holds]
             print(f"{name:8}not as promised: {', '.join(broken) or 'nothing'}", flush=True)
         if chosen.cuts:
-            videos = place / "cut"
-            make = [python, str(PEERS / "make_minisim.py"), str(videos), MOVIES[0]]
-            subprocess.run([*make, *map(str, size)], check=True, stdout=subprocess.DEVNULL)
-            rows["cuts"] = compare_cuts(videos, place)
+            make_movie(python, place / "cut", MOVIES[0], *size)
+            rows["cuts"] = compare_cuts(place / "cut", place)
         if chosen.large:
             path = place / "large.npy"
             truth = make_large(path, chosen.large)
