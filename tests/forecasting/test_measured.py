@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from barrow.errors import InputError
-from barrow.forecasting.measured import read_measured
+from barrow.forecasting.measured import fit_gap, read_measured
 from barrow.recording.schema import COLUMNS
+from barrow.simulating.load import Load, Stage
+from barrow.simulating.simulate import simulate
 
 BEGAN = 1000.0
 
@@ -163,8 +165,9 @@ def test_a_task_waits_while_other_threads_of_its_process_work_for_it():
         for name, share in (("here/1", 0.2), ("here/10", 0.9))
     ]
     load = read_measured(record).load
-    assert load.cpu_seconds == pytest.approx(np.full(10, 0.9))
-    assert load.waits == pytest.approx(np.full(10, 0.1))
+    assert load.idle_share == pytest.approx(0.04)
+    assert load.cpu_seconds == pytest.approx(np.full(10, 0.9 - 0.04))
+    assert load.waits == pytest.approx(np.full(10, 0.1 + 0.04), abs=0.02)
     assert load.scheduler_seconds == pytest.approx(0.2 - 0.03)
 
 
@@ -174,6 +177,14 @@ def test_a_worker_on_several_cores_takes_no_longer_than_it_took():
     record._tables["sample"] = [sample(BEGAN + n, "here/10", 1.8 * n) for n in range(13)]
     load = read_measured(record).load
     assert load.cpu_seconds + load.waits == pytest.approx(np.ones(10))
+
+
+def test_tasks_that_took_turns_on_a_core_have_waited_for_nothing_else():
+    stage = Stage(workers=4, cores=1.0)
+    load = Load(np.full(8, 1.0), wait_seconds=np.full(8, 3.0))
+    found = fit_gap(load, stage, seconds=8.0)
+    assert simulate(found, stage).seconds == pytest.approx(8.0, rel=0.01)
+    assert found.waits.max() < 0.01
 
 
 def test_a_record_without_a_task_says_so():

@@ -60,6 +60,13 @@ def test_a_scheduler_on_the_same_cores_takes_its_share():
     assert seconds(alone, workers=1, cores=1) == pytest.approx(11.0)
 
 
+def test_every_worker_takes_its_share_of_the_cores_whatever_it_does():
+    load = Load(np.full(8, 1.0), idle_share=0.1)
+    two, many = (simulate(load, Stage(workers, cores=2.0)).seconds for workers in (2, 100))
+    assert two == pytest.approx(8 / 1.8)
+    assert many == pytest.approx(8.0)
+
+
 def test_the_disk_is_shared_by_all_workers():
     load = Load(np.zeros(8), wait_seconds=np.ones(8), disk_bytes=np.full(8, 100.0))
     assert seconds(load, workers=4) == pytest.approx(2.0)

@@ -5,6 +5,7 @@ two tasks, is chosen so that a simulation of the run as it was takes as long as 
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -24,6 +25,8 @@ RESTART_SECONDS = 5.0
 """Until a worker that was lost is replaced, where nobody has seen it."""
 IDLE_SHARE = 0.03
 """Of a core: what client and scheduler use while nothing happens."""
+IDLE_WORKER_SHARE = 0.04
+"""The same of a worker; a program of Dask that only waited had workers that used so much."""
 LEAST_SCHEDULER_SECONDS = 250e-6
 """For a task, where it is lost in what they use anyway."""
 FITTING_STEPS = 14
@@ -125,19 +128,19 @@ class _Reading:
         cpu = self._cpu_of_tasks()
         window = max(1e-9, self.last - self.first)
         # A worker that decodes on several cores at once does no more than its slots have time for.
-        aside = max(0.0, min(outside, slots * window) - float(cpu.sum())) / count
+        aside = max(0.0, min(outside, slots * window) - float(cpu.sum()))
+        idle = min(aside, IDLE_WORKER_SHARE * stage.workers * window)
         # Where there were not enough cores, waiting for one of them is not waiting for the disk.
-        users = slots * min(1.0, float(cpu.sum()) / (slots * window)) + serial / window
-        stretch = max(1.0, users / stage.cores)
+        stretch = find_stretch((float(cpu.sum()) + aside) / window, serial / window, stage.cores)
         crowding = self._crowding()
         crowd = min(1.0, (slots - 1) / max(1.0, stage.cores - 1)) if stage.cores < np.inf else 0.0
         own = cpu / (1 + (crowding - 1) * crowd)
         step_numbers = {name: number for number, name in enumerate(dict.fromkeys(tasks.step))}
         after, delays = find_order(self.record, tasks, self.first)
         return Load(
-            cpu_seconds=own + aside,
+            cpu_seconds=own + (aside - idle) / count,
             # Other threads of its process may do what a task waits for: decode what it reads.
-            wait_seconds=np.maximum(0.0, tasks.seconds - (cpu + aside) * stretch),
+            wait_seconds=np.maximum(0.0, tasks.seconds - (cpu + (aside - idle) / count) * stretch),
             disk_bytes=self._disk_bytes(),
             peak_bytes=_known(tasks.peak_bytes),
             steps=np.array([step_numbers[name] for name in tasks.step], np.int64),
@@ -149,6 +152,7 @@ class _Reading:
             losses_per_second=self._count_losses() / (stage.workers * window),
             restart_seconds=RESTART_SECONDS,
             crowding=crowding,
+            idle_share=idle / (stage.workers * window),
             worker_bytes=self._worker_bytes(stage.threads),
             client_bytes=self.processes.client_bytes,
             is_one_machine=self.processes.is_one_machine,
@@ -179,7 +183,7 @@ class _Reading:
         if self.plan is None or not self.plan.cost.is_measured:
             return 1.0
         in_threads = self.plan.threads > 1 or self.plan.engine == "threads"
-        return max(1.0, self.plan.cost.slowdown(self.plan.items, in_threads=in_threads))
+        return self.plan.cost.crowding(self.plan.items, in_threads=in_threads)
 
     def _worker_bytes(self, threads: int) -> int:
         peaks = _known(self.tasks.peak_bytes)
@@ -266,6 +270,8 @@ class _Processes:
 def fit_gap(load: Load, stage: Stage, seconds: float) -> Load:
     """Return the load with the gap between tasks that makes a simulation last so long.
 
+    Where it lasts longer even without a gap, tasks have waited for cores, not for anything else.
+
     Examples
     --------
     >>> load = fit_gap(Load(np.full(10, 1.0)), Stage(workers=1), seconds=12.0)
@@ -276,16 +282,44 @@ def fit_gap(load: Load, stage: Stage, seconds: float) -> Load:
     rough = put_together(load, max(ENOUGH_TASKS, UNITS_PER_SLOT * stage.slots))
     size = load.count / rough.count
 
-    def lasts(gap: float) -> float:
-        return simulate(replace(rough, gap_seconds=gap * size), stage, repeats=1).seconds
+    def lasts(gap: float, waits: float = 1.0) -> float:
+        changed = replace(rough, gap_seconds=gap * size, wait_seconds=waits * rough.wait_seconds)
+        return simulate(changed, stage, repeats=1).seconds
 
-    low, high = 0.0, 2.0 * stage.slots * seconds / load.count
-    if lasts(low) >= seconds:
-        return load
+    if lasts(0.0) > seconds:
+        part = _bisect(lambda waits: lasts(0.0, waits), seconds, 1.0)
+        return replace(load, wait_seconds=part * load.wait_seconds)
+    most = 2.0 * stage.slots * seconds / load.count
+    return replace(load, gap_seconds=_bisect(lasts, seconds, most))
+
+
+def _bisect(lasts: Callable[[float], float], seconds: float, most: float) -> float:
+    """Return the number from 0 on for which something lasts so long."""
+    low, high = 0.0, most
     for _ in range(FITTING_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if lasts(middle) < seconds else (low, middle)
-    return replace(load, gap_seconds=(low + high) / 2)
+    return (low + high) / 2
+
+
+def find_stretch(busy: float, serial: float, cores: float) -> float:
+    """Return how many times longer tasks take because they wait for a core.
+
+    Parameters
+    ----------
+    busy
+        Cores that tasks use on average.
+    serial
+        Of the time, when another process wants a core, too.
+
+    Examples
+    --------
+    >>> find_stretch(1.0, 0.5, cores=2), find_stretch(2.0, 0.5, cores=2)
+    (1.0, 1.25)
+    """
+    with_it, without = (max(1.0, (busy + others) / cores) for others in (1, 0))
+    share = min(1.0, serial)
+    return share * with_it + (1 - share) * without
 
 
 def _share_out(serial_seconds: float, count: int, window_seconds: float) -> float:

@@ -43,7 +43,7 @@ def foresee_plan(plan: Plan) -> Measured:
         scheduler_seconds=CHUNK_SECONDS[plan.engine],
         client_seconds=START_SECONDS[plan.engine] + cost.startup_seconds,
         restart_seconds=RESTART_SECONDS,
-        crowding=max(1.0, cost.slowdown(plan.items, in_threads=plan.threads > 1)),
+        crowding=cost.crowding(plan.items, in_threads=plan.threads > 1),
         worker_bytes=WORKER_BYTES if plan.engine in ("processes", "dask") else 0,
         client_bytes=WORKER_BYTES,
         is_one_machine=plan.is_local,

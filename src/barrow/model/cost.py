@@ -39,6 +39,9 @@ class Cost:
     of one process: 1 when they do not notice each other."""
     process_slowdown: Points = ()
     """The same in a process on each core."""
+    core_slowdown: Points = ()
+    """Items, and how many times longer a task uses a core when every core has a task: caches
+    and memory are shared. Waiting for one another is not part of it."""
     read_seconds_per_byte: float = 0.0
     """Of whole storage chunks, decoding included."""
     write_seconds_per_byte: float = 0.0
@@ -68,6 +71,21 @@ class Cost:
     def slowdown(self, items: float, *, in_threads: bool) -> float:
         """Return how many times longer a task takes when every core has one."""
         return level_at(self.thread_slowdown if in_threads else self.process_slowdown, items)
+
+    def crowding(self, items: float, *, in_threads: bool) -> float:
+        """Return how many times longer a task keeps its core when every core has one.
+
+        Threads keep it while they wait for Python's lock.
+
+        Examples
+        --------
+        >>> cost = Cost(thread_slowdown=((1, 2.0),), core_slowdown=((1, 1.1),))
+        >>> cost.crowding(10, in_threads=True), cost.crowding(10, in_threads=False)
+        (2.0, 1.1)
+        """
+        if in_threads or not self.core_slowdown:
+            return max(1.0, self.slowdown(items, in_threads=in_threads))
+        return level_at(self.core_slowdown, items)
 
     def peak_bytes(self, items: float) -> float:
         """Return the predicted peak memory of one task."""
@@ -99,6 +117,6 @@ class Cost:
     def from_dict(cls, saved: Mapping[str, Any]) -> "Cost":
         """Return a cost that was saved as plain data."""
         made = dict(saved)
-        for name in ("points", "thread_slowdown", "process_slowdown"):
+        for name in ("points", "thread_slowdown", "process_slowdown", "core_slowdown"):
             made[name] = tuple((int(items), float(value)) for items, value in saved.get(name, ()))
         return cls(**made)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from statistics import fmean, pstdev
+from statistics import fmean, median, pstdev
 from typing import Any
 
 from barrow import pinning
@@ -111,6 +111,7 @@ def measure_cost(
         spread=timing.spread,
         thread_slowdown=threads,
         process_slowdown=processes,
+        core_slowdown=tuple(timing.on_cores),
         read_seconds_per_byte=read_seconds_per_byte,
         write_seconds_per_chunk=writing.seconds_per_chunk,
         write_seconds_per_byte=writing.seconds_per_byte,
@@ -145,6 +146,7 @@ class _Timing:
         self._samples: list[Sample] = []
         self._full_seconds: list[float] = []
         self._together: list[tuple[int, float]] = []
+        self.on_cores: list[tuple[int, float]] = []
         self.points: list[tuple[int, float]] = []
         self.spread = 0.0
         self.startup = 0.0
@@ -204,10 +206,12 @@ class _Timing:
             turns = len(blocks) if self.predicted > SHORT_WORK_SECONDS else min(2, len(blocks))
             found = []
             for turn in range(turns):
-                found.append(self._time_together(blocks, turn, full))
+                found.append(self._time_together(blocks, turn, alone))
                 if self._seconds_left(expected, sample) < 2 * fmean(full):
                     break
-            self._together.append((sample.items, max(1.0, min(found))))
+            # Others may have been in the way of some turns: that makes no task use its core longer.
+            self._together.append((sample.items, max(1.0, min(slower for slower, _ in found))))
+            self.on_cores.append((sample.items, max(1.0, median(cpu for _, cpu in found))))
         return True
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
@@ -233,8 +237,10 @@ class _Timing:
             self.answer = once.answer
         return once
 
-    def _time_together(self, blocks: Sequence[Ranges], turn: int, alone: Sequence[float]) -> float:
-        """Return how many times longer tasks take when every core has one."""
+    def _time_together(
+        self, blocks: Sequence[Ranges], turn: int, alone: Sequence["_Once"]
+    ) -> tuple[float, float]:
+        """Return how many times longer tasks take when every core has one, and use a core."""
         calls = max(1, round(SHORT_SECONDS / self._full_seconds[-1]))
         picks = [(turn + core) % len(blocks) for core in range(self._cores)]
 
@@ -244,10 +250,13 @@ class _Timing:
                 lane.time(blocks[pick])
             return (time.perf_counter() - start) / calls
 
+        began = time.process_time()
         spent = list(self._pool.map(work, self._lanes, picks))
-        slower = fmean(spent) / fmean(alone[pick] for pick in picks)
+        cpu = (time.process_time() - began) / (calls * self._cores)
+        slower = fmean(spent) / fmean(alone[pick].seconds for pick in picks)
+        longer = cpu / max(1e-7, fmean(alone[pick].cpu_seconds for pick in picks))
         # One after the other they would take no longer: what does is other people's work.
-        return min(slower, TURNS * self._cores)
+        return min(slower, TURNS * self._cores), min(longer, float(self._cores))
 
     def slowdowns(self) -> tuple[Points, Points]:
         """Return how much slower tasks get side by side, in threads and in processes."""
@@ -281,6 +290,8 @@ class _Timing:
 @dataclass(frozen=True)
 class _Once:
     seconds: float
+    cpu_seconds: float
+    """Of the whole process: libraries may decode in threads of their own."""
     read_seconds: float
     answer: Any
 
@@ -296,7 +307,7 @@ class _Lane:
 
     def time(self, block: Ranges) -> _Once:
         self._meter.reset()
-        start = time.perf_counter()
+        start, began = time.perf_counter(), time.process_time()
         answer = None
         try:
             answer = evaluate(self._target, block)
@@ -304,4 +315,5 @@ class _Lane:
             if not self._may_fail:
                 raise
             self.failure = error
-        return _Once(time.perf_counter() - start, self._meter.seconds, answer)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - began
+        return _Once(seconds, cpu, self._meter.seconds, answer)

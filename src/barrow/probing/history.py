@@ -230,7 +230,12 @@ def _is_sound(entry: Entry) -> bool:
     ]
     cost, form = entry.cost, entry.form
     if cost is not None:
-        curves = (cost.points, cost.thread_slowdown, cost.process_slowdown)
+        curves = (
+            cost.points,
+            cost.thread_slowdown,
+            cost.process_slowdown,
+            cost.core_slowdown,
+        )
         numbers += [value for value in cost.to_dict().values() if not isinstance(value, tuple)]
         for curve in curves:
             sizes = [items for items, _ in curve]

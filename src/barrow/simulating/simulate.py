@@ -109,8 +109,10 @@ def _play(cast: Cast, load: Load, stage: Stage, is_compiled: bool) -> float:
     if not is_compiled:
         # Lists are several times quicker than arrays where every step is one of Python's.
         arrays, rooms = ([array.tolist() for array in given] for given in (arrays, rooms))
+    # However many workers there are, half of the cores is left for tasks.
+    cores = max(stage.cores / 2, stage.cores - load.idle_share * stage.workers)
     # Cores of which there are enough for everybody, scheduler included, are not shared.
-    is_tight = stage.cores < slots + 1 or load.crowding > 1
+    is_tight = cores < slots + 1 or load.crowding > 1
     # Numbers are of one type each time: for another one it would be compiled again.
     play: Any = _compile() if is_compiled else events.play
     seconds = play(
@@ -119,7 +121,7 @@ def _play(cast: Cast, load: Load, stage: Stage, is_compiled: bool) -> float:
         slots,
         float(load.scheduler_seconds),
         bool(load.is_one_machine),
-        float(min(events.FAR, stage.cores)) if is_tight else events.FAR,
+        float(min(events.FAR, cores)) if is_tight else events.FAR,
         float(load.crowding),
         float(min(events.FAR, stage.disk_bytes_per_second)),
         *rooms,
