@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from statistics import fmean, median, pstdev
+from statistics import fmean, pstdev
 from typing import Any
 
 from barrow import pinning
@@ -209,9 +209,10 @@ class _Timing:
                 found.append(self._time_together(blocks, turn, alone))
                 if self._seconds_left(expected, sample) < 2 * fmean(full):
                     break
-            # Others may have been in the way of some turns: that makes no task use its core longer.
-            self._together.append((sample.items, max(1.0, min(slower for slower, _ in found))))
-            self.on_cores.append((sample.items, max(1.0, median(cpu for _, cpu in found))))
+            # Others may have been in the way, of caches and memory too: the least is ours.
+            slower, longer = (max(1.0, min(looks)) for looks in zip(*found, strict=True))
+            self._together.append((sample.items, slower))
+            self.on_cores.append((sample.items, longer))
         return True
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
