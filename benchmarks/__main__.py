@@ -28,6 +28,8 @@ class Benchmark:
     script: str
     quick: tuple[str, ...] | None = None
     """Options of the quick set; None if it is not part of that."""
+    full: tuple[str, ...] = ()
+    """Those of the full one."""
     peer: str = ""
     told_by: str = ""
     """How the script learns of the peer: a variable of the environment, or an option."""
@@ -41,11 +43,23 @@ BENCHMARKS = (
     Benchmark("regret", quick=("--only", "FFT")),
     Benchmark("watching", quick=("--only", "recorder")),
     Benchmark("raster", quick=("--repeats", "1")),
-    Benchmark("ephys", ("--repeats", "1", "--cases", "bandpass"), "syncopy", "SYNCOPY_PYTHON"),
+    Benchmark(
+        "ephys",
+        ("--repeats", "1", "--cases", "bandpass"),
+        peer="syncopy",
+        told_by="SYNCOPY_PYTHON",
+    ),
     Benchmark("ephys_large"),
-    Benchmark("spatial", ("--quick",), "spatialdata", "--spatialdata"),
-    Benchmark("collider", ("--quick",), "coffea", "COFFEA_PYTHON"),
-    Benchmark("miniscope", ("--quick",), "minian", "MINISIM_PYTHON", needs_peer=True),
+    Benchmark("spatial", ("--quick",), peer="spatialdata", told_by="--spatialdata"),
+    Benchmark("collider", ("--quick",), peer="coffea", told_by="COFFEA_PYTHON"),
+    Benchmark(
+        "miniscope",
+        ("--quick",),
+        ("--cuts", "--large", "8.5"),
+        peer="minian",
+        told_by="MINISIM_PYTHON",
+        needs_peer=True,
+    ),
     Benchmark("what_if", quick=("--scale", "0.1", "--repeats", "1")),
     Benchmark("newcomer"),
 )
@@ -53,7 +67,7 @@ BENCHMARKS = (
 
 def run(benchmark: Benchmark, is_quick: bool, results: Path) -> bool:
     """Run one script, with its peer if that is there; return whether it went well."""
-    options = list(benchmark.quick or ()) if is_quick else []
+    options = list((benchmark.quick or ()) if is_quick else benchmark.full)
     environment = {**os.environ, "BENCHMARK_RESULTS": str(results)}
     # The quick set takes peers that are there, and installs none.
     folder = make_environment(benchmark.peer, is_wanted=not is_quick) if benchmark.peer else None

@@ -81,6 +81,7 @@ def list_work(place: Path, scale: float) -> dict[str, Any]:
     )
     for plane in range(shape[0]):
         image[plane] = rng.integers(80, 120, shape[1:], "u1")
+    os.sync()  # plans measure: what is still being written would disturb them
     uneven = (scale * rng.lognormal(-1.6, 0.9, 50)).tolist()
     tasks = round(8000 * scale)
 
