@@ -26,7 +26,7 @@ RESTART_SECONDS = 5.0
 IDLE_SHARE = 0.03
 """Of a core: what client and scheduler use while nothing happens."""
 IDLE_WORKER_SHARE = 0.04
-"""The same of a worker; a program of Dask that only waited had workers that used so much."""
+"""The same of a worker."""
 LEAST_SCHEDULER_SECONDS = 250e-6
 """For a task, where it is lost in what they use anyway."""
 FITTING_STEPS = 14

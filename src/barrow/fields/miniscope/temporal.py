@@ -53,7 +53,9 @@ def compute_trace(light: np.ndarray, overlap: np.ndarray, ridge: float = 1e-3) -
     traces = np.zeros(light.shape)
     if not len(light):
         return traces
-    factors = lu_factor(overlap + np.diag(ridge * np.diag(overlap)))
+    size = np.diag(overlap)
+    # A unit without a footprint has no light; its trace is 0.
+    factors = lu_factor(overlap + np.diag(np.where(size > 0, ridge * size, 1.0)))
     for frames in rows_at_once(light.shape[1], len(light)):
         traces[:, frames] = lu_solve(factors, light[:, frames]) * (1 + ridge)
     return traces
