@@ -3,12 +3,12 @@
 Movies of minisim, whose truth is known: usual, dense and dim. Both programs work on the same
 files, each in a fresh process that is measured from outside, and are scored alike; neither
 draws pictures. Then, for barrow alone: do results depend on the chunks, or on the number of
-workers? And a movie that is larger than the memory it may use.
+workers?
 
 MINISIM_PYTHON names a Python that has MiniAn and minisim; without it an environment is made
-(peers/make_minian_environment.sh), which takes minutes and the network.
+(peers/environments.py), which takes minutes and the network.
 
-    python benchmarks/miniscope.py [--quick] [--cuts] [--large GIGABYTES] [--only NAME ...]
+    python benchmarks/miniscope.py [--quick] [--cuts] [--only NAME ...]
 """
 
 import argparse
@@ -17,13 +17,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 from measure import describe_machine, measure, write_json
+from peers.environments import make_environment
 
 import barrow
 from barrow import miniscope
@@ -34,49 +33,24 @@ QUALITY = ("recall", "precision", "iou", "trace", "activity", "motion_rmse")
 PEERS = Path(__file__).parent / "peers"
 SECONDS, QUICK_SECONDS = 50, 15
 SIDE, QUICK_SIDE = 256, 128
-LARGE_SIDE, LARGE_CELLS = 608, 200
 CUTS = ({"frame": 128}, {"frame": 384}, {"frame": 1000})
 WORKERS = (1, 2)
 
 
 def find_python() -> str:
     """Return a Python that has MiniAn and minisim; make its environment if there is none."""
-    given = os.environ.get("MINISIM_PYTHON")
-    if given:
+    if given := os.environ.get("MINISIM_PYTHON"):
         return given
-    place = Path(tempfile.gettempdir()) / "barrow-minian"
-    if not (place / "made").exists():
-        subprocess.run(["sh", str(PEERS / "make_minian_environment.sh"), str(place)], check=True)
-        (place / "made").touch()
-    return str(place / "bin" / "python")
+    folder = make_environment("minian")
+    if folder is None:
+        raise SystemExit("Without MiniAn and minisim there is nothing to compare with.")
+    return str(folder / "bin" / "python")
 
 
 def make_movie(python: str, to: Path, kind: str, seconds: int, side: int) -> None:
     """Write videos of minisim, and their truth."""
     command = [python, PEERS / "make_minisim.py", to, kind, seconds, side]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)
-
-
-def make_large(path: Path, gigabytes: float) -> Any:
-    """Write a movie as a NumPy file, a few frames at a time, and return its truth."""
-    frames = int(gigabytes * 1e9 / LARGE_SIDE**2)
-    source, truth = miniscope.simulate(
-        frames=frames, height=LARGE_SIDE, width=LARGE_SIDE, cells=LARGE_CELLS
-    )
-    shape = tuple(source.lengths.values())
-    np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape).flush()
-    parts = [(path, source, start) for start in range(0, frames, 256)]
-    with ProcessPoolExecutor() as pool:
-        list(pool.map(write_frames, *zip(*parts, strict=True)))
-    return truth
-
-
-def write_frames(path: Path, source: Any, start: int) -> None:
-    """Write some frames of a simulated movie to their place in a file."""
-    stop = min(start + 256, source.lengths["frame"])
-    out = np.lib.format.open_memmap(path, mode="r+")
-    out[start:stop] = source.read(((start, stop), *source.everything[1:]))
-    out.flush()
 
 
 def take(command: list[str], timeout_seconds: float) -> dict:
@@ -178,8 +152,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one short and small movie")
     parser.add_argument("--only", nargs="*", choices=MOVIES, default=None)
     parser.add_argument("--cuts", action="store_true", help="chunks and workers compared, too")
-    parser.add_argument("--large", type=float, default=0.0, help="gigabytes; 0 for none")
-    parser.add_argument("--memory", default="4GB", help="for the large movie")
     chosen = parser.parse_args()
     python = find_python()
     place = Path(tempfile.mkdtemp())
@@ -197,13 +169,6 @@ def main() -> None:
         if chosen.cuts:
             make_movie(python, place / "cut", MOVIES[0], *size)
             rows["cuts"] = compare_cuts(place / "cut", place)
-        if chosen.large:
-            path = place / "large.npy"
-            truth = make_large(path, chosen.large)
-            rows["large"] = run_barrow(path, place / "large", chosen.memory, 7200)
-            rows["large"] |= {"bytes": path.stat().st_size, "memory": chosen.memory}
-            rows["large"] |= miniscope.score(load_barrow(place / "large"), truth).to_dict()
-            print("large   ", rows["large"])
     finally:
         shutil.rmtree(place, ignore_errors=True)
     content = {"question": QUESTION, **describe_machine(), "rows": rows}

@@ -149,7 +149,7 @@ def workloads(folder):
 
 def sweep_chunks(plan, sizes=8):
     """Return chunks from small to everything, spread over the ladder, with those of the rules."""
-    rungs = [r for r in list_rungs(plan.target) if len(replace(plan, chunks=r).grid) <= 20_000]
+    rungs = [r for r in list_rungs(plan.target) if len(replace(plan, chunks=r).grid) <= 5_000]
     picked = set(np.linspace(0, len(rungs) - 1, sizes).round().astype(int).tolist())
     reads = [chunk_bytes(plan, rung) for rung in rungs]
     for size in RULES.values():

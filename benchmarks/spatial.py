@@ -6,7 +6,7 @@ Two parts, each from start to end in processes of its own:
    plus two, values in memory): SpatialData's ``map_raster`` on two workers of 8 GB, the same
    program with only the import changed on two workers of 5 GB, Dask's threads, NumPy, and barrow
    left to itself. SpatialData needs an environment of its own: make it with
-   ``peers/make_spatialdata_environment.sh FOLDER`` and give ``--spatialdata FOLDER``.
+   ``python -m benchmarks.peers.environments spatialdata`` and give ``--spatialdata FOLDER``.
 2. Segmentation of a synthetic slide of 20000 × 20000: five cuts, with 4 GB. Are all labels the
    same? F1 against the truth; wall against the CPU time of the plain function, divided by the
    cores: called once with the whole slide, and, which suits it better, with a crop at a time; the

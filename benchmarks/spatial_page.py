@@ -5,8 +5,7 @@ fusion switched off, workers of one thread and 5 GB, memory sampled by Dask. Onl
 ``map_raster`` differs. Each number of workers runs in processes of its own, and is measured from
 outside; then ``barrow.scaling`` repeats the work with 1, 2 and 4 workers and draws time and memory.
 
-Run it with the Python of an environment that holds both, see
-``peers/make_spatialdata_environment.sh``.
+Run it with the Python of an environment that holds both, see ``peers/environments.py``.
 """
 
 import argparse

@@ -5,9 +5,10 @@
 Each is made once, in build/peers/NAME, with the Python that the peer needs.
 """
 
-import shutil
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +47,7 @@ def make_environment(name: str, is_wanted: bool = True) -> Path | None:
     if done.exists():
         return folder
     peer = PEERS[name]
-    python = shutil.which(f"python{peer.python}") if peer.python else sys.executable
+    python = find_python(peer.python) if peer.python else sys.executable
     if not is_wanted or python is None:
         print(f"{name} is left out: {'no environment' if python else f'no Python {peer.python}'}")
         return None
@@ -62,6 +63,25 @@ def make_environment(name: str, is_wanted: bool = True) -> Path | None:
         return None
     done.touch()
     return folder
+
+
+def find_python(version: str) -> str | None:
+    """Return the first Python of a version that really starts; None if there is none."""
+    for path in _list_pythons(f"python{version}"):
+        try:
+            # A shim of pyenv is there, and fails, for versions that are not switched on.
+            subprocess.run([path, "--version"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return path
+    return None
+
+
+def _list_pythons(name: str) -> Iterator[str]:
+    for folder in os.get_exec_path():
+        yield os.path.join(folder, name)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from map(str, sorted((pyenv / "versions").glob(f"*/bin/{name}")))
 
 
 if __name__ == "__main__":
