@@ -32,10 +32,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "init_merge": {"thres_corr": 0.8},
     "get_noise": {"noise_range": (0.06, 0.5)},
     "first_spatial": {"dl_wnd": 10, "sparse_penal": 0.01, "size_thres": (25, None)},
-    "first_temporal": {"p": 2, "sparse_penal": 1, "add_lag": 20, "noise_freq": 0.06},
+    "first_temporal": {"p": 2, "sparse_penal": 1, "add_lag": 20, "noise_freq": 0.25},
     "first_merge": {"thres_corr": 0.8},
     "second_spatial": {"dl_wnd": 10, "sparse_penal": 0.01, "size_thres": (25, None)},
-    "second_temporal": {"p": 2, "sparse_penal": 1, "add_lag": 20, "noise_freq": 0.06},
+    "second_temporal": {"p": 2, "sparse_penal": 1, "add_lag": 20, "noise_freq": 0.25},
     "second_merge": {"thres_corr": 0.8},
     "keep_active": {"least_skew": 0.9},
 }

@@ -1,28 +1,31 @@
 """Temporal update: traces of units, and the activity that would have made them.
 
-Calcium follows activity as an autoregressive process. Its coefficients are found from the
-trace; then the activity is the non-negative one that explains the trace best (OASIS).
+Calcium follows activity as an autoregressive process. Its decay is that of a unit; its rise is
+that of the indicator, and found from all units together.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.fields.miniscope.compiling import compiled
+from barrow.fields.miniscope.deconvolving import Process, deconvolve
 from barrow.fields.miniscope.filtering import noise_fft, rows_at_once
 
-_ROUNDS = 10
+_FIT_UNITS = 16
+"""So many units tell the rise; of more, those that stand out most from their noise."""
 _FIT_FRAMES = 4096
 """So much of a trace tells its process; of a longer one the part with most activity is used."""
+_ROUGHLY = 1e-3
+"""How low the solver's barrier must be for processes to be compared."""
 _DECAYS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.4)
 _RISES = (0.0, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8)
 
 
 @dataclass(frozen=True)
 class Traces:
-    """What a temporal update finds; all are unit × frame but the last three."""
+    """What a temporal update finds; all are unit × frame but the last four."""
 
     C: np.ndarray
     """Calcium without noise and baseline."""
@@ -34,6 +37,8 @@ class Traces:
     """Baseline of each unit."""
     g: np.ndarray
     """Coefficients of the autoregressive process of each unit."""
+    m: np.ndarray
+    """How activity goes into that process: its shares in its own frame and the next two."""
     sn: np.ndarray
     """Noise of each unit."""
 
@@ -67,8 +72,8 @@ def update_temporal(
     p: int = 1,
     sparse_penal: float = 1.0,
     add_lag: int = 20,
-    noise_freq: float = 0.06,
-    max_iters: int = 20,
+    noise_freq: float = 0.25,
+    max_iters: int = 50,
     zero_thres: float = 1e-8,
 ) -> Traces:
     """Return traces without noise, and activity.
@@ -80,13 +85,14 @@ def update_temporal(
     p
         Order of the autoregressive process: 1, or 2 for a rise that takes several frames.
     sparse_penal
-        How much of its noise a trace must rise by for it to be called activity.
+        The price of activity, in units of what noise alone would earn by it.
     add_lag
         Lags of the autocorrelation used beside ``p``.
     noise_freq
-        Cycles per frame; what is faster tells the noise.
+        Cycles per frame; what is faster tells the noise. Calcium reaches to 0.2 or so: noise
+        that holds some of it hides the rise.
     max_iters
-        How often baseline and activity are fitted in turn.
+        Steps of the solver at most, for each trace; about 20 are enough.
     """
     if p not in (1, 2):
         raise InputError(f"p={p!r}: the order of the autoregressive process is 1 or 2.")
@@ -95,16 +101,15 @@ def update_temporal(
     traces = np.asarray(YrA, float)
     count, frames = traces.shape
     C, S = np.zeros((count, frames)), np.zeros((count, frames))
-    b0, coefficients = np.zeros(count), np.zeros((count, p))
+    b0, coefficients, shares = np.zeros(count), np.zeros((count, p)), np.zeros((count, 3))
     sn = noise_fft(traces, (noise_freq, 0.5)) if count else np.zeros(0)
-    for unit in range(count):
-        g = fit_process(traces[unit], sn[unit], p, add_lag)
-        coefficients[unit] = g
+    for unit, process in enumerate(fit_processes(traces, sn, p, add_lag)):
+        coefficients[unit], shares[unit] = process.g[:p], process.m
         C[unit], S[unit], b0[unit] = deconvolve(
-            traces[unit], g, sn[unit], sparse_penal=sparse_penal, max_iters=max_iters
+            traces[unit], process, sn[unit], sparse_penal=sparse_penal, max_iters=max_iters
         )
     S[S < zero_thres] = 0
-    return Traces(C, S, traces, b0, coefficients, sn)
+    return Traces(C, S, traces, b0, coefficients, shares, sn)
 
 
 def get_ar_coef(trace: np.ndarray, sn: float, p: int, add_lag: int = 20) -> np.ndarray:
@@ -123,37 +128,75 @@ def get_ar_coef(trace: np.ndarray, sn: float, p: int, add_lag: int = 20) -> np.n
     return _make_stable(found)
 
 
-def fit_process(trace: np.ndarray, sn: float, p: int, add_lag: int = 20) -> np.ndarray:
-    """Return the coefficients under which activity is sparse and explains the trace.
+def fit_processes(traces: np.ndarray, sn: np.ndarray, p: int, add_lag: int = 20) -> list[Process]:
+    """Return for each unit the process under which activity is sparse and explains the trace.
 
     The autocovariance takes bursts for a slow decay. It is where the search begins: decay and
     rise are then those for which the residual, in units of the noise, and the logarithm of the
     activity are least together. Too slow a decay leaves residuals, too quick a one activity
     that is not there.
+
+    How quickly calcium rises, and when within a frame, are properties of indicator and camera.
+    A dim trace hardly tells them; all units together do.
     """
+    lively = (sn > 0) & (np.ptp(traces, axis=1) > 0) if len(traces) else np.zeros(0, bool)
+    if traces.shape[1] < 16 or not lively.any():
+        return [
+            Process(_guess_decay(trace, s, add_lag)) for trace, s in zip(traces, sn, strict=True)
+        ]
+    clear = np.where(lively, traces.var(axis=1) / np.where(lively, sn, 1) ** 2, -1)
+    chosen = np.argsort(-clear, kind="stable")[: min(_FIT_UNITS, int(lively.sum()))]
+    parts = [_liveliest(traces[unit], _FIT_FRAMES) / sn[unit] for unit in chosen]
+    shared = Process(float(np.median([_guess_decay(traces[u], sn[u], add_lag) for u in chosen])))
+    for width in (1.0, 0.5, 0.25):
+        shared = _choose(parts, _vary_decay(shared, width))
+        shared = _choose(parts, _vary_rise(shared, width, p))
+    found = []
+    for unit, trace in enumerate(traces):
+        own = shared
+        if lively[unit]:
+            part = _liveliest(trace, _FIT_FRAMES) / sn[unit]
+            own = _choose([part], _vary_decay(shared, 0.5))
+        found.append(own)
+    return found
+
+
+def _guess_decay(trace: np.ndarray, sn: float, add_lag: int) -> float:
     start = get_ar_coef(trace, sn, 1, add_lag)[0]
-    if sn <= 0 or not np.ptp(trace) > 0 or len(trace) < 16:
-        return np.array([start, 0.0][:p])
-    part = _liveliest(trace, _FIT_FRAMES)
-    decay = -1 / np.log(np.clip(start, 0.3, 0.99))
-    rise = 0.0
+    return float(-1 / np.log(np.clip(start, 0.3, 0.99)))
 
-    def cost(frames: float, rise: float) -> float:
-        keep = float(np.exp(-1 / frames))
-        g = np.array([keep + rise, -keep * rise])
-        calcium, activity, baseline = deconvolve(part, g, sn, sparse_penal=0, max_iters=3)
-        left = part - baseline - calcium
-        return float(left @ left / (2 * sn**2) + np.log(activity + 0.3 * sn).sum())
 
-    for width in (1.0, 0.5):
-        decays = [decay * factor**width for factor in _DECAYS]
-        decay = min(decays, key=lambda frames: cost(frames, rise))
-        if p == 2:
-            rises = _RISES if width == 1 else (rise - 0.07, rise, rise + 0.07)
-            most = float(np.exp(-1 / decay))
-            rise = min((r for r in rises if 0 <= r < most), key=lambda r: cost(decay, r))
-    keep = float(np.exp(-1 / decay))
-    return np.array([keep + rise, -keep * rise][:p]) if p == 2 else np.array([keep])
+def _vary_decay(process: Process, width: float) -> list[Process]:
+    decays = [process.decay * factor**width for factor in _DECAYS]
+    # A decay as quick as the rise is no decay.
+    return [
+        Process(decay, process.rise, process.exposed)
+        for decay in decays
+        if process.rise < 0.95 * np.exp(-1 / decay)
+    ]
+
+
+def _vary_rise(process: Process, width: float, p: int) -> list[Process]:
+    near = process.rise
+    step = 0.14 * width
+    rises: Sequence[float] = _RISES if width == 1 else (near - step, near, near + step)
+    most = 0.95 * float(np.exp(-1 / process.decay))
+    rises = [rise for rise in rises if 0 <= rise < most] if p == 2 else [0.0]
+    return [Process(process.decay, rise, exposed) for rise in rises for exposed in (False, True)]
+
+
+def _choose(parts: Sequence[np.ndarray], processes: Iterable[Process]) -> Process:
+    """Return the process that explains all these traces best; their noise is 1."""
+
+    def cost(process: Process) -> float:
+        total = 0.0
+        for part in parts:
+            calcium, activity, baseline = deconvolve(part, process, 1.0, enough=_ROUGHLY)
+            left = part - baseline - calcium
+            total += left @ left / 2 + np.log(activity * process.size + 0.3).sum()
+        return float(total)
+
+    return min(processes, key=cost)
 
 
 def _liveliest(trace: np.ndarray, frames: int) -> np.ndarray:
@@ -178,26 +221,6 @@ def keep_active(YrA: np.ndarray, least_skew: float = 0.9) -> np.ndarray:
     return np.asarray(skew >= least_skew)
 
 
-def deconvolve(
-    trace: np.ndarray, g: np.ndarray, sn: float, *, sparse_penal: float = 1.0, max_iters: int = 20
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return calcium, activity and baseline of one trace."""
-    least = 0.0
-    if sparse_penal and g.any():
-        # The slower the decay, the more frames tell of a step, and the less noise is in it.
-        decay = min(1.0, float(np.abs(np.roots([1, *-g])).max()))
-        least = sparse_penal * sn * np.sqrt(1 - decay**2)
-    second = float(g[1]) if len(g) > 1 else 0.0
-    start = float(np.percentile(trace, 20))
-    rounds = max(1, min(max_iters, _ROUNDS))
-    calcium, baseline = _fit(trace, float(g[0]), second, least, start, 1e-3 * sn, rounds)
-    activity = calcium.copy()
-    activity[1:] -= g[0] * calcium[:-1]
-    activity[2:] -= second * calcium[:-2]
-    activity[:1] = 0
-    return calcium, np.maximum(activity, 0), baseline
-
-
 def _make_stable(g: np.ndarray) -> np.ndarray:
     """Return coefficients of a process that decays, and does not swing."""
     roots = np.roots([1, *-g])
@@ -205,66 +228,3 @@ def _make_stable(g: np.ndarray) -> np.ndarray:
         roots = np.full(len(g), roots.real[0])
     roots = np.clip(roots.real, 0.0, 0.995)
     return -np.poly(roots)[1:]
-
-
-@compiled
-def _oasis(trace: Any, g1: float, g2: float, penalty: float) -> Any:
-    """Return the calcium of the best non-negative activity, by joining pools of frames."""
-    size = trace.size
-    rises = np.empty(size + 1)
-    falls = np.empty(size + 1)
-    rises[0], falls[0] = 1.0, 0.0
-    rises[1] = g1
-    falls[1] = g2
-    for lag in range(2, size + 1):
-        rises[lag] = g1 * rises[lag - 1] + g2 * rises[lag - 2]
-        falls[lag] = g2 * rises[lag - 1]
-    squares = np.cumsum(rises**2)
-    mixed = np.cumsum(rises * falls)
-    values = trace - penalty * (1 - g1 - g2)
-    first, last = np.empty(size), np.empty(size)
-    start, length = np.empty(size, np.int64), np.empty(size, np.int64)
-    # Of each pool the products of its values with what follows from either of its first two.
-    rising, falling = np.empty(size), np.empty(size)
-    pools = 0
-    for frame in range(size):
-        start[pools], length[pools] = frame, 1
-        rising[pools], falling[pools] = values[frame], 0.0
-        first[pools] = last[pools] = max(0.0, values[frame]) if pools == 0 else values[frame]
-        pools += 1
-        while pools > 1:
-            one = pools - 2
-            before = last[one - 1] if one > 0 else 0.0
-            coming = rises[length[one]] * first[one] + falls[length[one]] * before
-            if first[pools - 1] >= coming:
-                break
-            far = length[one]
-            more, less = rising[pools - 1], falling[pools - 1]
-            rising[one] += rises[far] * more + rises[far - 1] * less
-            falling[one] += falls[far] * more + falls[far - 1] * less
-            length[one] += length[pools - 1]
-            pools -= 1
-            best = (rising[one] - mixed[length[one] - 1] * before) / squares[length[one] - 1]
-            first[one] = max(0.0, best) if one == 0 else best
-            last[one] = rises[length[one] - 1] * first[one] + falls[length[one] - 1] * before
-    out = np.empty(size)
-    for pool in range(pools):
-        before = last[pool - 1] if pool > 0 else 0.0
-        for at in range(length[pool]):
-            out[start[pool] + at] = max(0.0, rises[at] * first[pool] + falls[at] * before)
-    return out
-
-
-@compiled
-def _fit(
-    trace: Any, g1: float, g2: float, penalty: float, baseline: float, enough: float, rounds: int
-) -> Any:
-    """Return calcium and baseline, each fitted to what the other leaves."""
-    calcium = np.zeros(trace.size)
-    for _ in range(rounds):
-        calcium = _oasis(trace - baseline, g1, g2, penalty)
-        step = np.mean(trace - baseline - calcium)
-        baseline += step
-        if abs(step) < enough:
-            break
-    return calcium, baseline
