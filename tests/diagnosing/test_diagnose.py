@@ -105,3 +105,19 @@ def test_every_code_has_a_family_and_a_page(code, request):
     page = request.config.rootpath / PAGES / f"{code}.md"
     assert page.read_text().startswith(f"# {code}: ")
     assert f"({code}.md)" in (page.parent / "index.md").read_text()
+
+
+def test_a_worker_that_is_stuck_before_it_was_noted_has_its_name(made, event):
+    stuck = {
+        "address": "tcp://127.0.0.1:1",
+        "name": "7",
+        "status": "paused",
+        "executing": 0,
+        "managed": 0,
+        "rss": 9 * 10**8,
+        "limit": 10**9,
+    }
+    stalled = {"since": 1.0, "seconds": 40.0, "waiting": 5, "n_workers": 1, "workers": [stuck]}
+    record = made(event=[event("stalled", time=41.0, **stalled)])
+    [found] = [finding for finding in diagnose(record) if finding.code == "MEM04"]
+    assert found.claim.startswith("Worker 7 is paused for its memory")

@@ -77,6 +77,7 @@ def _describe(worker: Any) -> dict[str, Any]:
     counts = worker.metrics.get("task_counts") or {}
     return {
         "address": worker.address,
+        "name": str(worker.name),
         "status": worker.status.name,
         # Tasks that are fetched or handed out a moment ago are work as well.
         "executing": len(worker.executing)

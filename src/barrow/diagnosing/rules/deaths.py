@@ -93,14 +93,17 @@ def paused_for_ever(facts: Facts) -> Iterator[Finding]:
     stuck = [worker for worker in worst["workers"] if _is_stuck(worker)]
     first = max(stuck, key=lambda worker: float(worker["rss"]))
     by_address = {row.address: str(name) for name, row in facts.processes.iterrows()}
-    process = by_address.get(first["address"], first["address"])
+    process = by_address.get(first["address"])
+    # A worker may be stuck before anybody has noted it.
+    unknown = f"worker {first.get('name', first['address'])}"
+    who = unknown if process is None else facts.label(process)
     until = worst["since"] + worst["seconds"]
     went_on = bool((facts.tasks["ended"] > until).any())
     yield Finding(
         "MEM04",
         "failure" if facts.is_over and not went_on else "warning",
-        f"{facts.label(process).capitalize()} is paused for its memory and will not go on by "
-        f"itself: {format_count(int(worst['waiting']), 'task')} waited and nobody computed.",
+        f"{who.capitalize()} is paused for its memory and will not go on by itself: "
+        f"{format_count(int(worst['waiting']), 'task')} waited and nobody computed.",
         (
             f"for {format_seconds(worst['seconds'])}: {len(stuck)} of {worst['n_workers']} workers "
             "paused, none computing",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from barrow.errors import InputError
+from barrow.fields.miniscope.compiling import for_each
 from barrow.fields.miniscope.deconvolving import Process, deconvolve
 from barrow.fields.miniscope.filtering import noise_fft, rows_at_once
 
@@ -103,11 +104,16 @@ def update_temporal(
     C, S = np.zeros((count, frames)), np.zeros((count, frames))
     b0, coefficients, shares = np.zeros(count), np.zeros((count, p)), np.zeros((count, 3))
     sn = noise_fft(traces, (noise_freq, 0.5)) if count else np.zeros(0)
-    for unit, process in enumerate(fit_processes(traces, sn, p, add_lag)):
+    processes = fit_processes(traces, sn, p, add_lag)
+
+    def update(unit: int) -> None:
+        process = processes[unit]
         coefficients[unit], shares[unit] = process.g[:p], process.m
         C[unit], S[unit], b0[unit] = deconvolve(
             traces[unit], process, sn[unit], sparse_penal=sparse_penal, max_iters=max_iters
         )
+
+    for_each(update, range(count))
     S[S < zero_thres] = 0
     return Traces(C, S, traces, b0, coefficients, shares, sn)
 
@@ -151,14 +157,14 @@ def fit_processes(traces: np.ndarray, sn: np.ndarray, p: int, add_lag: int = 20)
     for width in (1.0, 0.5, 0.25):
         shared = _choose(parts, _vary_decay(shared, width))
         shared = _choose(parts, _vary_rise(shared, width, p))
-    found = []
-    for unit, trace in enumerate(traces):
-        own = shared
-        if lively[unit]:
-            part = _liveliest(trace, _FIT_FRAMES) / sn[unit]
-            own = _choose([part], _vary_decay(shared, 0.5))
-        found.append(own)
-    return found
+
+    def fit(unit: int) -> Process:
+        if not lively[unit]:
+            return shared
+        part = _liveliest(traces[unit], _FIT_FRAMES) / sn[unit]
+        return _choose([part], _vary_decay(shared, 0.5))
+
+    return for_each(fit, range(len(traces)))
 
 
 def _guess_decay(trace: np.ndarray, sn: float, add_lag: int) -> float:
