@@ -41,18 +41,7 @@ class Benchmark:
 BENCHMARKS = (
     Benchmark("starting", quick=("--repeats", "2")),
     Benchmark("safety", quick=("--repeats", "2")),
-    Benchmark("regret", quick=("--only", "FFT")),
-    Benchmark("watching", ("--only", "recorder"), ("--tasks", "5000")),
-    Benchmark("raster", quick=("--repeats", "1")),
-    Benchmark(
-        "ephys",
-        ("--repeats", "1", "--cases", "bandpass"),
-        peer="syncopy",
-        told_by="SYNCOPY_PYTHON",
-    ),
-    Benchmark("ephys_large"),
-    Benchmark("spatial", ("--quick",), peer="spatialdata", told_by="--spatialdata"),
-    Benchmark("collider", ("--quick",), peer="coffea", told_by="COFFEA_PYTHON"),
+    Benchmark("what_if", quick=("--scale", "0.1", "--repeats", "1")),
     Benchmark(
         "miniscope",
         ("--quick",),
@@ -61,8 +50,19 @@ BENCHMARKS = (
         told_by="MINISIM_PYTHON",
         needs_peer=True,
     ),
-    Benchmark("what_if", quick=("--scale", "0.1", "--repeats", "1")),
     Benchmark("newcomer"),
+    Benchmark("raster", quick=("--repeats", "1")),
+    Benchmark(
+        "ephys",
+        ("--repeats", "1", "--cases", "bandpass"),
+        peer="syncopy",
+        told_by="SYNCOPY_PYTHON",
+    ),
+    Benchmark("ephys_large"),
+    Benchmark("collider", ("--quick",), peer="coffea", told_by="COFFEA_PYTHON"),
+    Benchmark("spatial", ("--quick",), peer="spatialdata", told_by="--spatialdata"),
+    Benchmark("watching", ("--only", "recorder"), ("--tasks", "5000")),
+    Benchmark("regret", quick=("--only", "FFT")),
     Benchmark("miniscope_large"),
 )
 
