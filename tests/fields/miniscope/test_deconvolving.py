@@ -131,6 +131,16 @@ def test_brightness_and_order_of_units_change_nothing_else(rng):
 
 
 @pytest.mark.parametrize("p", [1, 2])
+def test_calcium_is_what_the_process_makes_of_activity(rng, p):
+    traces, _ = film(rng, units=3)
+    found = update_temporal(traces, p=p)
+    for C, S, g, m in zip(found.C, found.S, found.g, found.m, strict=True):
+        made = lfilter(m, [1, *-g], S)
+        # What happened before the first frame is in C alone, until it has decayed.
+        np.testing.assert_allclose(made[200:], C[200:], atol=0.01 * C.max())
+
+
+@pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("frames", [1, 2, 15, 200])
 def test_flat_traces_have_no_activity(p, frames):
     found = update_temporal(np.full((2, frames), 5.0), p=p)

@@ -60,12 +60,15 @@ def draw_outlines(axes: Any, image: np.ndarray, footprints: Iterable[np.ndarray]
     """Draw footprints with their numbers on an image."""
     from matplotlib.patheffects import withStroke
 
-    edge = [withStroke(linewidth=1.5, foreground="black")]  # bright cells and dark ones alike
+    edge = [withStroke(linewidth=2, foreground="black")]  # on bright cells and dark ones alike
     _draw_image(axes, image)
     for number, footprint in enumerate(footprints):
-        axes.contour(footprint, levels=[0.3 * footprint.max()], colors=[_LIGHT], linewidths=0.9)
-        row, col = np.unravel_index(int(footprint.argmax()), footprint.shape)
-        label = axes.text(col, row, number, color="white", fontsize=6, ha="center", va="center")
+        least = 0.3 * footprint.max()
+        axes.contour(footprint, levels=[least], colors=[_LIGHT], linewidths=0.9)
+        rows, cols = np.nonzero(footprint >= least)
+        # At the upper right corner: inside it would hide what the outline is about.
+        corner = {"xy": (cols.max(), rows.min()), "xytext": (1, 1), "textcoords": "offset points"}
+        label = axes.annotate(str(number), **corner, color="white", fontsize=8)
         label.set_path_effects(edge)
 
 

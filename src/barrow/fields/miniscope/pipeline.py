@@ -230,7 +230,7 @@ class Pipeline:
         def compute() -> Arrays:
             A, _ = fp.unpack(found, self.shape)
             kept = temporal.keep_active(found["YrA"], **options)
-            units = {name: found[name][kept] for name in ("C", "S", "YrA", "b0", "g", "sn")}
+            units = {name: found[name][kept] for name in ("C", "S", "YrA", "b0", "g", "m", "sn")}
             return fp.pack(sparse.csc_array(A[:, kept]), **units, b=found["b"], f=found["f"])
 
         return self._step("units", self.kept.key("units", options, self.units_key), compute)

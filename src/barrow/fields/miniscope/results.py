@@ -13,7 +13,7 @@ import numpy as np
 from barrow.errors import InputError
 from barrow.fields.miniscope.footprints import Footprints
 
-VARIABLES = ("A", "C", "S", "b", "f", "YrA", "motion", "max_proj", "b0", "g", "sn")
+VARIABLES = ("A", "C", "S", "b", "f", "YrA", "motion", "max_proj", "b0", "g", "m", "sn")
 _DIMS: dict[str, tuple[str, ...]] = {
     "A": ("unit_id", "height", "width"),
     "C": ("unit_id", "frame"),
@@ -25,6 +25,7 @@ _DIMS: dict[str, tuple[str, ...]] = {
     "max_proj": ("height", "width"),
     "b0": ("unit_id",),
     "g": ("unit_id", "lag"),
+    "m": ("unit_id", "delay"),
     "sn": ("unit_id",),
 }
 _UNITS_AT_ONCE = 16
@@ -36,7 +37,8 @@ class Result:
 
     Attributes are the variables: ``A`` (unit × height × width), ``C``, ``S`` and ``YrA``
     (unit × frame), ``b`` and ``f`` (background), ``motion``, ``max_proj``, and for each unit
-    ``b0``, ``g`` and ``sn`` (baseline, autoregressive coefficients, noise).
+    ``b0``, ``g``, ``m`` and ``sn``: baseline, coefficients of the autoregressive process, what part
+    of its activity goes into it in the same frame and the next two, and noise.
     """
 
     folder: Path
