@@ -30,15 +30,24 @@ from barrow.simulating.load import Load, Stage
 from barrow.simulating.simulate import simulate
 
 WORKERS = (1, 2, 4)
+TASK_SECONDS = 0.055
 MEDIAN_ERROR, WORST_ERROR, LONGEST_SECONDS = 0.10, 0.25, 30.0
 """What is hoped for."""
 
 
-def compute(x: np.ndarray) -> np.ndarray:
+def compute(x: np.ndarray, rounds: int) -> np.ndarray:
     """Keep a core busy with an array that fits its cache."""
-    for _ in range(400):
+    for _ in range(rounds):
         x = np.sin(x)
     return x
+
+
+def count_rounds(x: np.ndarray) -> int:
+    """Return how many of them take as long as a task should: processors differ by several times."""
+    compute(x, 20)
+    began = time.perf_counter()
+    compute(x, 100)
+    return max(1, round(100 * TASK_SECONDS / (time.perf_counter() - began)))
 
 
 def squeeze(seed: int) -> int:
@@ -99,7 +108,9 @@ def list_work(place: Path, scale: float) -> dict[str, Any]:
         dask.compute(dask.array.sqrt(x).std(), x.max())
 
     return {
-        "compute-bound NumPy": in_rows(barrow.plan(compute, array, name="compute")),
+        "compute-bound NumPy": in_rows(
+            barrow.plan(compute, array, name="compute", kwargs={"rounds": count_rounds(array[:1])})
+        ),
         "without the interpreter's lock": gil_free,
         "reading Zarr": in_rows(barrow.plan(count_bright, image, combine=int.__add__, name="read")),
         "many tiny tasks": tiny,

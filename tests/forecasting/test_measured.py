@@ -171,6 +171,15 @@ def test_a_task_waits_while_other_threads_of_its_process_work_for_it():
     assert load.scheduler_seconds == pytest.approx(0.2 - 0.03)
 
 
+def test_a_worker_that_was_looked_at_too_seldom_uses_what_workers_use():
+    record = watched([], ended=BEGAN + 12)
+    record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.9)
+    record._tables["sample"] = [sample(BEGAN + n, "here/10", 0.5 * n) for n in range(13)]
+    load = read_measured(record).load
+    assert load.idle_share == pytest.approx(0.04)
+    assert load.cpu_seconds == pytest.approx(np.full(10, 0.9))
+
+
 def test_a_worker_on_several_cores_takes_no_longer_than_it_took():
     record = watched([], ended=BEGAN + 12)
     record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.3)

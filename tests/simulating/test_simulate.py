@@ -53,6 +53,12 @@ def test_waiting_needs_no_core():
     assert seconds(load, workers=4, cores=1) == pytest.approx(2 * (1.5 + 2.0))
 
 
+def test_taking_turns_costs_a_share_of_the_cores():
+    load = Load(np.ones(8), turning_share=0.2)
+    assert seconds(load, workers=2, cores=2) == pytest.approx(4.0)
+    assert seconds(load, workers=4, cores=2) == pytest.approx(4.0 / 0.8)
+
+
 def test_a_scheduler_on_the_same_cores_takes_its_share():
     alone = Load(np.full(10, 1.0), scheduler_seconds=1.0, is_one_machine=False)
     shared = replace(alone, is_one_machine=True)

@@ -27,6 +27,8 @@ IDLE_SHARE = 0.03
 """Of a core: what client and scheduler use while nothing happens."""
 IDLE_WORKER_SHARE = 0.04
 """The same of a worker."""
+TURNING_SHARE = 0.05
+"""Of a core: what is lost where tasks take turns on it, and find its caches full of others."""
 LEAST_SCHEDULER_SECONDS = 250e-6
 """For a task, where it is lost in what they use anyway."""
 FITTING_STEPS = 14
@@ -129,7 +131,11 @@ class _Reading:
         window = max(1e-9, self.last - self.first)
         # A worker that decodes on several cores at once does no more than its slots have time for.
         aside = max(0.0, min(outside, slots * window) - float(cpu.sum()))
-        idle = min(aside, IDLE_WORKER_SHARE * stage.workers * window)
+        idle = IDLE_WORKER_SHARE * stage.workers * window if outside else 0.0
+        if outside > float(cpu.sum()):
+            idle = min(aside, idle)
+        else:  # too few samples to tell: no worker uses less than its tasks
+            aside = idle
         # Where there were not enough cores, waiting for one of them is not waiting for the disk.
         stretch = find_stretch((float(cpu.sum()) + aside) / window, serial / window, stage.cores)
         crowding = self._crowding()
@@ -152,6 +158,7 @@ class _Reading:
             losses_per_second=self._count_losses() / (stage.workers * window),
             restart_seconds=RESTART_SECONDS,
             crowding=crowding,
+            turning_share=TURNING_SHARE,
             idle_share=idle / (stage.workers * window),
             worker_bytes=self._worker_bytes(stage.threads),
             client_bytes=self.processes.client_bytes,

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.forecasting.measured import RESTART_SECONDS, Measured
+from barrow.forecasting.measured import RESTART_SECONDS, TURNING_SHARE, Measured
 from barrow.model.plan import Plan
 from barrow.model.site import WORKER_BYTES
 from barrow.planning.layout import CHUNK_SECONDS, START_SECONDS
@@ -44,6 +44,7 @@ def foresee_plan(plan: Plan) -> Measured:
         client_seconds=START_SECONDS[plan.engine] + cost.startup_seconds,
         restart_seconds=RESTART_SECONDS,
         crowding=cost.crowding(plan.items, in_threads=plan.threads > 1),
+        turning_share=TURNING_SHARE,
         worker_bytes=WORKER_BYTES if plan.engine in ("processes", "dask") else 0,
         client_bytes=WORKER_BYTES,
         is_one_machine=plan.is_local,

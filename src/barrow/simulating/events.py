@@ -56,7 +56,7 @@ def pop(keys: Any, ids: Any, sizes: Any, heap: int) -> Any:
     return first
 
 
-def pace_cores(users: int, cores: float, crowding: float) -> float:
+def pace_cores(users: int, cores: float, crowding: float, turning: float) -> float:
     """Return how fast each of some tasks goes on the cores that they share."""
     if users <= 0:
         return 1.0
@@ -64,6 +64,9 @@ def pace_cores(users: int, cores: float, crowding: float) -> float:
     if crowding > 1.0 and cores > 1.0:
         crowd = min(1.0, (users - 1.0) / (cores - 1.0))
         pace = 1.0 / (1.0 + (crowding - 1.0) * crowd)
+    # What idle workers use is a part of a core: nobody takes turns for that.
+    if users >= cores + 1.0:
+        pace *= 1.0 - turning
     return pace * min(1.0, cores / users)
 
 
@@ -81,6 +84,7 @@ def play(
     is_here: bool,
     cores: float,
     crowding: float,
+    turning: float,
     disk: float,
     keys: Any,
     ids: Any,
@@ -153,7 +157,7 @@ def play(
             push(keys, ids, sizes, CLOCK, now + gap + rest, task)
             continue
         if sizes[CORES] > 0:
-            core_pace = pace_cores(sizes[CORES], cores, crowding)
+            core_pace = pace_cores(sizes[CORES], cores, crowding, turning)
         disk_pace = min(1.0, disk / disk_rate) if disk_rate > 0.0 else 1.0
         # What happens next, and where?
         then, where = FAR, -1

@@ -52,6 +52,8 @@ class Load:
     """Until a lost one is replaced."""
     crowding: float = 1.0
     """How many times longer a task takes on its core when every core has one."""
+    turning_share: float = 0.0
+    """Of a core: lost while more want one than there are, and take turns."""
     idle_share: float = 0.0
     """Of a core: what each worker uses as long as it is there."""
     worker_bytes: int = 0

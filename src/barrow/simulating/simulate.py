@@ -123,6 +123,7 @@ def _play(cast: Cast, load: Load, stage: Stage, is_compiled: bool) -> float:
         bool(load.is_one_machine),
         float(min(events.FAR, cores)) if is_tight else events.FAR,
         float(load.crowding),
+        float(load.turning_share),
         float(min(events.FAR, stage.disk_bytes_per_second)),
         *rooms,
     )
