@@ -2,13 +2,15 @@
 
     python -m benchmarks.page
 
-The page, ``docs/benchmarks.md``, is made from ``benchmarks/results/*.json`` and nothing else.
+The page, ``docs/benchmarks.md``, is made from ``benchmarks/results/*.json`` and nothing else; so
+are the numbers that other pages quote.
 """
 
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.quotes import write_quotes
 from benchmarks.tables import Result, Row, Table, read_results
 
 ROOT = Path(__file__).parents[1]
@@ -163,8 +165,11 @@ def _say(name: str) -> str:
 
 
 def write_page(results: Path = RESULTS, page: Path = PAGE) -> Path:
-    """Write the page of a folder of results."""
-    page.write_text(render(read_results(results)))
+    """Write the page of a folder of results; of those that are kept, also what pages quote."""
+    found = read_results(results)
+    page.write_text(render(found))
+    if results == RESULTS:
+        write_quotes(found)
     return page
 
 

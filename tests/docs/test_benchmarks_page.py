@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks.page import PAGE, RESULTS, render
+from benchmarks.quotes import PAGES, QUOTE, rewrite
 from benchmarks.tables import read_result, read_results
 
 ROOT = Path(__file__).parents[2]
@@ -61,46 +64,25 @@ def test_any_shape_of_result_is_shown():
     assert "| parts · is same | yes |" in page
 
 
-def find(name):
-    (found,) = (result for result in read_results(RESULTS) if result.name == name)
-    return found
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_numbers_in_the_text_are_those_that_were_measured(page):
+    results = {result.name: result for result in read_results(RESULTS)}
+    text = page.read_text()
+    assert QUOTE.search(text), "it quotes nothing"
+    assert text == rewrite(text, results), "run python -m benchmarks.page"
 
 
-def list_quotes():
-    """Return pages, and what they must say if the results are what they are."""
-    (raster,) = (table for table in find("raster").tables if table.title == "all values")
-    ways = {row.label: row.values for row in raster.rows}
-    names = {
-        "Dask, two workers": ways["Dask, 2 workers of 8 GB"],
-        "Dask's threads": ways["Dask threads"],
-        "barrow, two workers": ways["barrow, 2 workers of 5 GB"],
-        "barrow, left to itself": ways["barrow, left to itself"],
-        "NumPy, by hand": ways["NumPy, one thread"],
-    }
-    for name, took in names.items():
-        row = f"| {name} | {min(took['wall']):.1f} | {min(took['cpu']):.1f} | {peak(took)} |"
-        yield "README.md", row
-    for name, way in (("Dask, two workers of 8 GB", "Dask, 2 workers of 8 GB"),
-                      ("barrow, two workers of 5 GB", "barrow, 2 workers of 5 GB"),
-                      ("Dask's threads", "Dask threads"),
-                      ("barrow, left to itself", "barrow, left to itself")):  # fmt: skip
-        yield "docs/design/results.md", f"| {name} | {span(ways[way])} | {peak(ways[way])} GiB |"
-    for way in ("barrow, 2 workers, two calls", "barrow, 2 workers, pipeline"):
-        yield "docs/design/fused-steps.md", f"{span(ways[way])} and {peak(ways[way])} GiB"
-    regret = find("regret").facts
-    said = f"median {regret['regret_median']:.2f}, worst {regret['regret_worst']:.2f}"
-    yield "README.md", said
-    yield "docs/design/probing-and-planning.md", said
+def test_a_quote_is_a_table_or_part_of_a_sentence():
+    facts = {"summary": {"regret_median": 1.5, "regret_worst": 2.0}, "results": {}}
+    regret = result("regret", **facts)
+    sentence = "Plans are good: <!-- measured: regret -->?<!-- end -->."
+    said = rewrite(sentence, {"regret": regret})
+    assert said == sentence.replace("?", "median 1.50, worst 2.00")
+    table = "1. List\n\n   <!-- measured: regret -->\n\n   old\n\n   <!-- end -->\n"
+    said = rewrite(table, {"regret": regret})
+    assert said == table.replace("old", "median 1.50, worst 2.00")
 
 
-def span(took):
-    return f"{min(took['wall']):.1f} to {max(took['wall']):.1f} s"
-
-
-def peak(took):
-    return f"{max(took['peak']) / 2**30:.1f}"
-
-
-def test_numbers_in_the_text_are_those_that_were_measured():
-    for page, said in list_quotes():
-        assert said in " ".join((ROOT / page).read_text().split()), f"{page} should say: {said}"
+def test_a_quote_of_what_was_not_measured_stays():
+    text = "It takes <!-- measured: regret -->long<!-- end -->."
+    assert rewrite(text, {}) == text

@@ -134,10 +134,10 @@ def test_brightness_and_order_of_units_change_nothing_else(rng):
 def test_calcium_is_what_the_process_makes_of_activity(rng, p):
     traces, _ = film(rng, units=3)
     found = update_temporal(traces, p=p)
-    for C, S, g, m in zip(found.C, found.S, found.g, found.m, strict=True):
-        made = lfilter(m, [1, *-g], S)
+    for unit, calcium in enumerate(found.C):
+        made = lfilter(found.m[unit], [1, *-found.g[unit]], found.S[unit])
         # What happened before the first frame is in C alone, until it has decayed.
-        np.testing.assert_allclose(made[200:], C[200:], atol=0.01 * C.max())
+        np.testing.assert_allclose(made[200:], calcium[200:], atol=0.01 * calcium.max())
 
 
 @pytest.mark.parametrize("p", [1, 2])
