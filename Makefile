@@ -1,7 +1,7 @@
 # make demo   see it work, on data it makes itself
 # make test   all that is checked before a change goes in
 # make soak   let runs meet every trouble there is; about an hour
-# make bench  measure all, and write the numbers to benchmarks/results and docs/benchmarks.md; hours
+# make bench  measure all, and write the numbers to benchmarks/results and docs/benchmarks.md; two hours and more
 # make bench-quick  a small set, into build/benchmarks; ten minutes
 # make docs   build the site into build/docs; needs no network
 # make notebooks  make the notebooks of docs/notebooks from the tutorials, and execute them
