@@ -69,6 +69,9 @@ def test_numbers_in_the_text_are_those_that_were_measured(page):
     results = {result.name: result for result in read_results(RESULTS)}
     text = page.read_text()
     assert QUOTE.search(text), "it quotes nothing"
+    # What follows a comment at the beginning of a line is no Markdown any more.
+    begun = [quote for quote in QUOTE.finditer(text) if text[quote.start() - 1] == "\n"]
+    assert all(quote["said"].startswith("\n") for quote in begun)
     assert text == rewrite(text, results), "run python -m benchmarks.page"
 
 
