@@ -202,7 +202,7 @@ def quote_movies(results: Results) -> str:
             row = find(results, "miniscope", movie, who)
             cells = [format(_least(row, key), form) for key, form in QUALITY.items()]
             cells += [f"{_least(row, 'cpu'):.0f}", f"{_least(row, 'wall'):.0f}"]
-            cells.append(f"{(_least(row, 'peak') or 0) / 1e9:.2f}")
+            cells.append(f"{_least(row, 'peak') / 1e9:.2f}")
             lines.append(f"| {who}{more} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
