@@ -17,6 +17,8 @@ SAME = {"wall_seconds": "wall", "cpu_seconds": "cpu", "peak_bytes": "peak", "CPU
 PLAIN = ("plain", "NumPy", "without")
 TWICE = "without, once more"
 SAFETY = {"safe": "barrow", "bare": "without any of it", "bare again": TWICE}
+WATCHED = {"alone": "without", "watched": "barrow watch"}
+SIMULATED = "10 million chunks on 10,000 workers, simulated"
 NOT_SHOWN = ("exit_code", "output", "sha", "sums")
 
 
@@ -79,7 +81,8 @@ class Result:
     def is_busy(self) -> bool:
         """Whether the machine had other things to do: then CPU seconds tell more than the wall."""
         machine = self.header["machine"]
-        return bool(machine["load"][0] > 1.5 * machine["cores"])
+        has_cpu = any("cpu" in table.columns for table in self.tables)
+        return has_cpu and bool(machine["load"][0] > 1.5 * machine["cores"])
 
 
 def read_results(folder: Path) -> list[Result]:
@@ -180,6 +183,9 @@ def _adapt_regret(content: Mapping[str, Any]) -> dict[str, Any]:
             "plan ÷ best": found["regret"],
             **{f"{rule} ÷ best": times for rule, times in found["rules"].items()},
             "plain call ÷ plan": ways["plain call"] / ways["barrow"],
+            "measuring_seconds": found["probing_seconds"],
+            "measuring again_seconds": found["planning_again_seconds"],
+            "peaks measured": len(found["peak_measured"] or ()),
         }
     together = {way: {"wall": seconds} for way, seconds in totals.items()}
     summary = {name: said for name, said in content["summary"].items() if name != "rules_median"}
@@ -226,10 +232,58 @@ def _adapt_miniscope(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**movies, "steps of MiniAn, seconds": steps}
 
 
+def _adapt_watching(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Each program alone and watched, in turns; then what watching adds to one task."""
+    programs = {name: found for name, found in content.items() if "overhead" in found}
+    cost = ("overhead", "microseconds_per_task", "cpu_microseconds_per_task")
+    memory = content.get("memory", {}).items()
+    return {
+        **{name: found for name, found in content.items() if name not in programs},
+        "memory": {name.replace("_", " "): found for name, found in memory},
+        **{
+            f"{found['tasks']:,} tasks of {name}": {
+                WATCHED[way]: [
+                    {"wall": wall, "cpu": cpu}
+                    for wall, cpu in zip(walls, found["cpu_seconds"][way], strict=True)
+                ]
+                for way, walls in found["wall_seconds"].items()
+            }
+            for name, found in programs.items()
+        },
+        "what watching adds": {
+            name: {what: found[what] for what in cost} for name, found in programs.items()
+        },
+    }
+
+
+def _adapt_what_if(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A row for each kind of work; the real time was measured several times."""
+    tables: dict[str, dict[str, Any]] = {}
+    for row in content["rows"]:
+        title = f"from {row['from_workers']} to {row['to_workers']} workers"
+        foreseen = {
+            "tasks": row["tasks"],
+            "before_seconds": row["before_seconds"],
+            "foreseen_seconds": row["predicted_seconds"],
+        }
+        errors = {"error": row["error"], "error of halving": row["error_of_halving"]}
+        tables.setdefault(title, {})[row["work"]] = [
+            {**foreseen, "real_seconds": real, **errors} for real in row["real_seconds"]
+        ]
+    simulated = content["simulated_seconds"].items()
+    return {
+        **tables,
+        SIMULATED: {name: {"wall": seconds} for name, seconds in simulated},
+        **{name: content[name] for name in ("median_error", "worst_error")},
+    }
+
+
 ADAPTERS: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = {
     "miniscope": _adapt_miniscope,
     "raster": _adapt_raster,
     "regret": _adapt_regret,
     "safety": _adapt_safety,
     "starting": _adapt_starting,
+    "watching": _adapt_watching,
+    "what_if": _adapt_what_if,
 }

@@ -1,8 +1,8 @@
 """What does watching cost, and is the memory it reports true?
 
 Memory: programs run by ``barrow watch``, and beside them another program that sums the resident
-sizes of their processes every 10 ms. Cost: the same program alone and watched, in turns: 10,000
-tasks of 20 ms, 10,000 tasks of 200 µs, and the same without a cluster. The recorder: a million
+sizes of their processes every 10 ms. Cost: the same program alone and watched, in turns: thousands
+of tasks of 20 ms, as many of 200 µs, and the same without a cluster. The recorder: a million
 rows, as fast as they can be sent.
 """
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.page import PAGE, RESULTS, render
+from benchmarks.quoted import QUOTES
 from benchmarks.quotes import PAGES, QUOTE, rewrite
 from benchmarks.tables import read_result, read_results
 
@@ -45,6 +46,30 @@ def test_on_a_busy_machine_the_cpu_decides():
     assert verdicts(result(runs=runs, load=8.0)) == ["win"]
 
 
+def test_a_busy_machine_is_told_only_where_there_is_cpu_to_trust_instead():
+    assert "was busy, so" in render([result(runs={"barrow": {"wall": 1.0, "cpu": 1.0}}, load=8.0)])
+    assert "was busy, so" not in render([result(runs={"barrow": {"wall": 1.0}}, load=8.0)])
+
+
+def test_each_kind_of_work_that_was_foreseen_has_its_own_row():
+    row = {"from_workers": 1, "to_workers": 2, "tasks": 9, "before_seconds": 4.0}
+    row |= {"predicted_seconds": 2.0, "real_seconds": [2.0, 3.0], "error": 0.2}
+    rows = [{**row, "work": name, "error_of_halving": 0.5} for name in ("reading", "adding")]
+    errors = {"median_error": 0.1, "worst_error": 0.2}
+    found = result("what_if", rows=rows, simulated_seconds={"alone": 3.0}, **errors)
+    assert found.tables[0].title == "from 1 to 2 workers"
+    assert "| reading | 9 | 4 | 2 | 2 (3) | 0.2 | 0.5 |" in render([found])
+
+
+def test_watching_is_compared_with_the_program_alone():
+    cost = {"overhead": 0.5, "microseconds_per_task": 9.0, "cpu_microseconds_per_task": 8.0}
+    seconds = {"alone": [2.0, 3.0], "watched": [3.0, 4.0]}
+    program = {"tasks": 5000, "wall_seconds": seconds, "cpu_seconds": seconds, **cost}
+    found = result("watching", memory={}, **{"20 ms": program})
+    assert verdicts(found) == ["**loss**"]
+    assert "*5,000 tasks of 20 ms*" in render([found])
+
+
 def test_a_peer_that_fails_is_said_to():
     runs = {"barrow": [{"wall": 1.0}], "peer": [{"failed": "KilledWorker"}]}
     page = render([result(runs=runs)])
@@ -73,6 +98,11 @@ def test_numbers_in_the_text_are_those_that_were_measured(page):
     begun = [quote for quote in QUOTE.finditer(text) if text[quote.start() - 1] == "\n"]
     assert all(quote["said"].startswith("\n") for quote in begun)
     assert text == rewrite(text, results), "run python -m benchmarks.page"
+
+
+def test_all_that_can_be_quoted_is_quoted_and_nothing_else():
+    names = {quote["name"] for page in PAGES for quote in QUOTE.finditer(page.read_text())}
+    assert names == set(QUOTES)
 
 
 def test_a_quote_is_a_table_or_part_of_a_sentence():

@@ -171,6 +171,34 @@ def test_a_task_waits_while_other_threads_of_its_process_work_for_it():
     assert load.scheduler_seconds == pytest.approx(0.2 - 0.03)
 
 
+@pytest.mark.parametrize("looked", [range(5, 13), range(2, 10), range(5, 10)])
+def test_a_worker_works_also_while_nobody_looks(looked):
+    record = watched([], ended=BEGAN + 12)
+    record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.3)
+    record._tables["sample"] = [sample(BEGAN + n, "here/10", 0.9 * n) for n in looked]
+    # A run of barrow's own notes a worker when somebody looks at it.
+    record._tables["process"][1]["joined"] = BEGAN + looked[0]
+    load = read_measured(record).load
+    if len(looked) > 5:
+        assert load.cpu_seconds == pytest.approx(np.full(10, 0.9 - 0.04))
+    else:  # too little of it was seen
+        assert load.cpu_seconds == pytest.approx(np.full(10, 0.36 - 0.04))
+
+
+def test_a_worker_that_came_late_has_not_worked_before():
+    record = watched([], ended=BEGAN + 12, workers=2)
+    early, late = chunks(10, 1.0, 0.3), chunks(4, 1.0, 0.3, pid=11)
+    for row in late:
+        row["started"] += 6
+    record._tables["task"] = early + late
+    record._tables["sample"] = [sample(BEGAN + n, "here/10", 0.5 * n) for n in range(13)]
+    record._tables["sample"] += [sample(BEGAN + n, "here/11", 0.5 * n) for n in range(9, 13)]
+    record._tables["process"][2]["joined"] = BEGAN + 9
+    load = read_measured(record).load
+    # Ten seconds of the one and four of the other; standing by is no work.
+    assert 14 * load.cpu_seconds.mean() == pytest.approx(0.5 * (10 + 4) - 0.04 * 20)
+
+
 def test_a_worker_that_was_looked_at_too_seldom_uses_what_workers_use():
     record = watched([], ended=BEGAN + 12)
     record._tables["task"] = chunks(10, seconds=1.0, cpu_seconds=0.9)

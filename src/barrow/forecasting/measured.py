@@ -29,6 +29,8 @@ IDLE_WORKER_SHARE = 0.04
 """The same of a worker."""
 TURNING_SHARE = 0.05
 """Of a core: what is lost where tasks take turns on it, and find its caches full of others."""
+SEEN_SHARE = 0.5
+"""Of the life of a process that samples have to cover, to tell about the rest of it."""
 LEAST_SCHEDULER_SECONDS = 250e-6
 """For a task, where it is lost in what they use anyway."""
 FITTING_STEPS = 14
@@ -92,7 +94,7 @@ class _Reading:
         stages = [float(stage["began"]) for stage in self.facts.get("stages") or ()]
         self.began = min([began or self.first, *stages, self.first])
         self.ended = max(float(self.facts.get("ended") or self.last), self.last)
-        self.processes = _Processes(record, set(self.tasks.process), self.first, self.last)
+        self.processes = _Processes(record, self.tasks, self.first, self.last)
 
     def measured(self) -> Measured:
         """Return all of it."""
@@ -237,7 +239,9 @@ class _Reading:
 class _Processes:
     """What the processes of a run did between two moments."""
 
-    def __init__(self, record: Tables, used: set[str], first: float, last: float) -> None:
+    def __init__(self, record: Tables, tasks: Tasks, first: float, last: float) -> None:
+        # Tasks come in the order of their beginning: the first of each process stays.
+        began = dict(zip(reversed(tasks.process), tasks.started[::-1].tolist(), strict=True))
         table, samples = record.columns("process"), record.columns("sample")
         kinds = dict(zip(table["name"], table["kind"], strict=True))
         workers = {name for name, kind in kinds.items() if kind == "worker"}
@@ -245,17 +249,19 @@ class _Processes:
         # counts as a whole, with those that stood by.
         # Chunks of barrow's own runs name it by its number alone.
         numbered = dict(zip(table["name"], map(str, table["pid"]), strict=True))
-        took_part = any(name in used or numbered[name] in used for name in workers)
+        took_part = any(name in began or numbered[name] in began for name in workers)
         workers = workers if took_part else set()
         names = np.array(samples["process"], object)
         times, cpu = numbers(samples["time"]), numbers(samples["cpu_seconds"])
         held = numbers(samples["rss_bytes"])
         spent, most = {}, {}
-        for name in kinds:
+        for name, joined, left in zip(*(table[n] for n in ("name", "joined", "left")), strict=True):
             of_it = (names == name) & ~np.isnan(cpu)
             if of_it.any():
-                ends = np.interp([first, last], times[of_it], cpu[of_it])
-                spent[name] = float(ends[1] - ends[0])
+                # It may have been at work before anybody looked at it.
+                begin = min(joined or first, began.get(name) or began.get(numbered[name]) or last)
+                life = max(first, begin), min(last, left or last)
+                spent[name] = find_spent(times[of_it], cpu[of_it], *life)
             most[name] = int(np.nanmax(held[names == name], initial=0))
         clients = [name for name, kind in kinds.items() if kind in ("client", "scheduler")]
         # Without workers of its own the client does the tasks: what it does besides is unknown.
@@ -272,6 +278,22 @@ class _Processes:
         self.joined = [float(row[3]) for row in rows if row[0] in workers]
         self.changes = [(moment, 1) for moment in self.joined]
         self.changes += [(row[4], -1) for row in rows if row[0] in workers and row[4] is not None]
+
+
+def find_spent(times: np.ndarray, cpu: np.ndarray, begin: float, end: float) -> float:
+    """Return what a process used between two moments, from samples of what it had used until then.
+
+    Where nobody looked, at the edges, it did as much as in between, if most of the time was seen.
+
+    Examples
+    --------
+    >>> find_spent(np.array([2.0, 4.0, 10.0]), np.array([1.0, 2.0, 5.0]), begin=0.0, end=8.0)
+    4.0
+    """
+    known = np.interp([begin, end], times, cpu)
+    seen = min(end, float(times[-1])) - max(begin, float(times[0]))
+    is_known_well = seen > 0 and seen >= SEEN_SHARE * (end - begin)
+    return float(known[1] - known[0]) * ((end - begin) / seen if is_known_well else 1.0)
 
 
 def fit_gap(load: Load, stage: Stage, seconds: float) -> Load:
