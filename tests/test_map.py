@@ -3,6 +3,7 @@
 import gc
 import json
 import sqlite3
+import weakref
 from dataclasses import replace
 
 import dask.array as da
@@ -247,6 +248,36 @@ def test_the_run_folder_goes_with_the_result_and_never_lies_in_the_working_direc
     gc.collect()
     assert not folder.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def no_collector():
+    """Nobody looks for rings of objects that hold each other."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("engine", ["inline", "threads", "dask"])
+def test_a_result_goes_with_the_last_who_holds_it(engine, local_cluster, no_collector):
+    plan = barrow.plan(lambda x: x + 1, DATA, cluster=local_cluster if engine == "dask" else None)
+    result = barrow.run(replace(plan, engine=engine)).result
+    is_there = weakref.ref(result)
+    del result
+    assert is_there() is None
+
+
+def test_arrays_that_were_given_are_not_kept(no_collector):
+    given = DATA.copy()
+    is_there = weakref.ref(given)
+    barrow.map(np.sqrt, given)
+    barrow.reduce(np.sum, given)
+    barrow.run(
+        [barrow.Step(np.sqrt), barrow.Step(np.cumsum, kwargs={"axis": 0}, whole=(0,))], given
+    )
+    del given
+    assert is_there() is None
 
 
 def test_a_folder_that_was_asked_for_stays(tmp_path):

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from barrow.errors import OutputError
 from barrow.explaining import diagnose, write_report, write_unasked
 from barrow.leftovers import Leftover, adopt
 from barrow.model.applied import Apply
+from barrow.model.grid import Grid
 from barrow.model.plan import Plan
 from barrow.model.run import Run
 from barrow.model.site import THREADS
@@ -301,7 +302,9 @@ class _Execution:
             plan.name, plan.n_chunks, len(finished), plan.options.get("quiet", False)
         )
         watch = self._watch(backlog.left, record, progress) if self.is_stored else None
-        self.course = Course(plan, self.target, backlog, record, progress, self._blank, watch)
+        # A method would make a ring, in which the result stays until somebody looks for rings.
+        leave_out = partial(_leave_blank, self.sink, plan.grid, self.target.dtype)
+        self.course = Course(plan, self.target, backlog, record, progress, leave_out, watch)
         return progress
 
     def _run(self, engine: Engine, record: RecordWriter, progress: Progress) -> Any:
@@ -339,12 +342,6 @@ class _Execution:
                 with suppress(OutputError):  # what ended the run says more
                     record.describe({"status": status, "ended": time.time()})
         return value
-
-    def _blank(self, unit: range) -> None:
-        """Fill the place of a chunk that has no answer."""
-        if self.sink is not None:
-            ranges = self.plan.grid.block(unit)
-            self.sink.write(ranges, blank(ranges, self.target.dtype))
 
     def _watch(self, left: int, record: RecordWriter, progress: Progress) -> Watch:
         def say(kind: str, message: str, details: Mapping[str, float]) -> None:
@@ -388,3 +385,10 @@ class _Execution:
         else:
             write_unasked(folder.root, metrics["wall_seconds"], self.plan.n_chunks)
         return run
+
+
+def _leave_blank(sink: Sink | None, grid: Grid, dtype: np.dtype, unit: range) -> None:
+    """Fill the place of a chunk that has no answer."""
+    if sink is not None:
+        ranges = grid.block(unit)
+        sink.write(ranges, blank(ranges, dtype))

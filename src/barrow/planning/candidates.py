@@ -83,9 +83,9 @@ class Choice:
         self.cost = cost
         self.place = place
         self.cuttable = cuttable_dims(target)
-        self.items = self._remember(count_items)
-        self.block_bytes = self._remember(count_block_bytes)
-        self.stored_bytes = self._remember(count_stored_bytes)
+        self.items = _remember(target, count_items)
+        self.block_bytes = _remember(target, count_block_bytes)
+        self.stored_bytes = _remember(target, count_stored_bytes)
         self.strides = self._list_strides()
 
     def rank(self, layouts: list[Layout]) -> list[Candidate]:
@@ -230,16 +230,21 @@ class Choice:
             peak_bound=around + cost.peak_bound(items),
         )
 
-    def _remember(self, count: Callable[..., int]) -> Callable[[Mapping[str, int]], int]:
-        known: dict[tuple[int, ...], int] = {}
 
-        def counted(chunk: Mapping[str, int]) -> int:
-            key = tuple(chunk.values())
-            if key not in known:
-                known[key] = count(self.target, block_at(self.target, chunk, 0.5))
-            return known[key]
+def _remember(target: Source, count: Callable[..., int]) -> Callable[[Mapping[str, int]], int]:
+    """Return a function that counts something for a chunk, once for each of its sizes.
 
-        return counted
+    It holds no choice: a choice that holds it would hold itself, and the data with it.
+    """
+    known: dict[tuple[int, ...], int] = {}
+
+    def counted(chunk: Mapping[str, int]) -> int:
+        key = tuple(chunk.values())
+        if key not in known:
+            known[key] = count(target, block_at(target, chunk, 0.5))
+        return known[key]
+
+    return counted
 
 
 def _largest_of_the_best(candidates: list[Candidate], most_items: float) -> Candidate:

@@ -49,6 +49,28 @@ def test_a_video_with_few_places_to_enter_is_read_from_anywhere(tmp_path):
     assert (np.diff(part.mean(axis=(1, 2))) > 5).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "codec"),
+    [
+        ("a.avi", "ffv1"),
+        ("a.avi", "mpeg4"),
+        ("a.mkv", "ffv1"),
+        ("a.mp4", "mpeg4"),
+        ("a.mp4", "h264"),
+    ],
+)
+def test_frames_may_be_wanted_in_any_order(tmp_path, name, codec):
+    ramp = np.arange(0, 240, 8, dtype="u1")[:, None, None] + np.arange(8, dtype="u1")[:, None]
+    movie = miniscope.load_videos(
+        write(tmp_path / name, np.tile(ramp, (1, 4, 48))[:, :32], codec=codec)
+    )
+    whole = read(movie)
+    assert len(np.unique(whole.mean(axis=(1, 2)).round())) == len(whole) == 30
+    for first, last in ((20, 21), (3, 5), (3, 4), (29, 30), (0, 1), (1, 2), (28, 30), (0, 30)):
+        found = movie.read(((first, last), (0, 32), (0, 48)))
+        np.testing.assert_array_equal(found, whole[first:last])
+
+
 def test_stacks_and_arrays_are_movies_too(tmp_path):
     (tmp_path / "tiffs").mkdir()
     tifffile.imwrite(tmp_path / "tiffs" / "m2.tif", MOVIE[:10])

@@ -21,6 +21,8 @@ from barrow.shared import Ranges
 from barrow.sources.identity import identify_file, identify_text
 
 _THREAD = threading.local()
+# So many frames are decoded in the time that it takes to jump over them.
+_NEAR = 4
 # Of a video that loses something: so many that noise does not turn into squares.
 _BITS_OF_A_PIXEL = 2
 
@@ -161,39 +163,49 @@ def _find_doors(path: str, stamp: str) -> _Index:  # noqa: ARG001 - another file
 def _decode(file: Video, start: int, stop: int) -> Iterator[np.ndarray]:
     """Yield the frames of a range; the decoder goes on where this thread last left it."""
     decoder = getattr(_THREAD, "decoder", None)
-    if decoder is None or not decoder.can_serve(file, start):
+    # It is put back when all went well: nobody knows where an error leaves it.
+    _THREAD.decoder = None
+    if decoder is None or not decoder.can_serve(file):
         if decoder is not None:
             decoder.close()
-        decoder = _THREAD.decoder = _Decoder(file, start)
+        decoder = _Decoder(file)
+    decoder.go_to(start)
     for _ in range(start, stop):
         yield decoder.next()
+    _THREAD.decoder = decoder
 
 
 class _Decoder:
     """A video that is open at one of its frames."""
 
-    def __init__(self, file: Video, start: int) -> None:
-        self.file, self.process, self.at = file, os.getpid(), start
+    def __init__(self, file: Video) -> None:
+        self.file, self.process, self.at = file, os.getpid(), 0
         self.form = "gray" if file.dtype == "uint8" else "gray16le"
-        index = _find_doors(file.path, file.stamp)
-        self.times = index.times
-        door = index.doors[max(0, bisect_right(index.doors, start) - 1)]
+        self.index = _find_doors(file.path, file.stamp)
         self.container = _av().open(file.path)
-        stream = self.container.streams.video[0]
-        if door:
-            self.container.seek(index.times[door], stream=stream, backward=True)
-        self.frames = self.container.decode(stream)
+        self.stream = self.container.streams.video[0]
+        self.frames = self.container.decode(self.stream)
 
-    def can_serve(self, file: Video, start: int) -> bool:
-        """Return whether the next frame is the one that is wanted."""
-        return (self.file, self.at, self.process) == (file, start, os.getpid())
+    def can_serve(self, file: Video) -> bool:
+        """Return whether it is this video that is open, in this process."""
+        return (self.file, self.process) == (file, os.getpid())
+
+    def go_to(self, start: int) -> None:
+        """Let a frame be the next one: what lies before it is passed over."""
+        doors = self.index.doors
+        door = doors[max(0, bisect_right(doors, start) - 1)]
+        is_ahead = self.at <= start and self.at + _NEAR >= door
+        if not is_ahead:
+            self.container.seek(self.index.times[door], stream=self.stream, backward=True)
+            self.frames = self.container.decode(self.stream)
+        self.at = start
 
     def next(self) -> np.ndarray:
         """Return the next frame."""
         try:
             for frame in self.frames:
                 time = frame.pts if frame.pts is not None else frame.dts
-                if time is not None and time >= self.times[self.at]:
+                if time is not None and time >= self.index.times[self.at]:
                     self.at += 1
                     return np.asarray(frame.to_ndarray(format=self.form))
         except _av().error.FFmpegError:
