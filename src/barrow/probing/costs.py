@@ -26,6 +26,8 @@ BUDGET_SECONDS = 0.8
 BUDGET_SHARE = 0.03
 # Of work that is over soon, not more than this.
 SHORT_SHARE = 0.2
+# But so much, if it is not tiny: of calls that are all overhead one learns little about threads.
+LEAST_SECONDS = 0.06
 # Work that is over so soon is not worth more than a look.
 SHORT_WORK_SECONDS = 1.0
 # Work that takes so long is worth a process of its own in which peaks are measured exactly.
@@ -217,7 +219,9 @@ class _Timing:
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:
         predicted = task_seconds * self._total_items / sample.items
-        allowed = max(min(BUDGET_SECONDS, SHORT_SHARE * predicted), BUDGET_SHARE * predicted)
+        least = LEAST_SECONDS if predicted > TINY_WORK_SECONDS else 0.0
+        short = max(least, SHORT_SHARE * predicted)
+        allowed = max(min(BUDGET_SECONDS, short), BUDGET_SHARE * predicted)
         return allowed - (time.perf_counter() - self._began)
 
     def _warm_up(self, block: Ranges) -> float:
@@ -226,6 +230,7 @@ class _Timing:
         again = self._lanes[0].time(block).seconds
         if first > 2 * again + WARM_UP_SECONDS:
             self.startup = first - again
+            self._began += self.startup  # that was not for timing
         return max(1e-7, min(first, again))
 
     def _time_alone(self, block: Ranges, expected: float) -> "_Once":
