@@ -226,7 +226,7 @@ def _adapt_miniscope(content: Mapping[str, Any]) -> dict[str, Any]:
         peer = found.get("minian")
         movies[movie] = dict(found)
         if peer is not None:
-            steps[movie] = peer["steps"]
+            steps[movie] = peer.get("steps", {})
             numbers = {name: value for name, value in peer.items() if name != "steps"}
             movies[movie] = {"MiniAn": numbers, "barrow": found["barrow"]}
     return {**movies, "steps of MiniAn, seconds": steps}

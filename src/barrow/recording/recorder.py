@@ -26,10 +26,13 @@ from typing import Any
 from barrow.recording.processes import follow
 from barrow.recording.sampling import Sampler
 from barrow.recording.schema import COLUMNS, SCHEMA, VERSION
+from barrow.recording.sending import SEND_SECONDS
 
 COMMIT_SECONDS = 0.5
 DRAIN_SECONDS = 2.0
 """How long to wait for the last rows of processes that are still connected at the end."""
+QUIET_SECONDS, ALONE_SECONDS = 3 * SEND_SECONDS, 0.05
+"""Silence after which those that are connected have nothing more to say; and if none is."""
 FRESH_SECONDS = 3.0
 """How long what Dask said of a worker's data is taken for true."""
 SOCKET_NAME = "recorder"
@@ -126,9 +129,10 @@ class Recorder:
     def _drain(self) -> None:
         deadline = time.monotonic() + DRAIN_SECONDS
         while time.monotonic() < deadline:
-            # Those that are silent for a moment have nothing more to say.
-            if not self._receive(0.05):
+            # A scheduler that was there before the program outlives it: its last rows come late.
+            if not self._receive(QUIET_SECONDS if self._parts else ALONE_SECONDS):
                 break
+        self._sampler.tick()  # a worker may have been made known just now
         self._keep_samples()
 
     def _receive(self, seconds: float) -> bool:
