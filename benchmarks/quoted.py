@@ -196,6 +196,21 @@ def quote_movies(results: Results) -> str:
     return "\n".join(lines)
 
 
+def quote_cuts(results: Results) -> str:
+    """Return how far other chunks and workers move what is found, against its largest value."""
+    rows = find_table(results, "miniscope", "cuts").rows
+    names = ("motion_pixels", "A", "C", "S")
+    if any(name not in row.values for row in rows for name in names):
+        return "another number of units"
+    pixels, *moved = (max(_least(row, name) for row in rows) for name in names)
+    motion = f"the same motion to {pixels:.0e} px" if pixels else "the same motion"
+    footprints, traces, activity = (f"{value:.0e}" if value else "nothing" for value in moved)
+    return (
+        f"{motion}; A, C and S differ by at most {footprints}, {traces} and {activity} "
+        "of their largest value"
+    )
+
+
 def quote_large(results: Results) -> str:
     """Return what a movie larger than its memory takes, and a smaller one beside it."""
     small, large = (find(results, "miniscope-large", "", name) for name in ("small", "large"))
@@ -311,6 +326,7 @@ def _peak(row: Row) -> float:
 QUOTES: Mapping[str, Callable[[Results], str]] = {
     "balance": quote_balance,
     "calls": quote_calls,
+    "cuts": quote_cuts,
     "events": quote_events,
     "foreseen": quote_foreseen,
     "large movie": quote_large,

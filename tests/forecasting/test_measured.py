@@ -44,12 +44,12 @@ def watched(tasks, workers=1, samples=(), **facts):
     return Record(facts, dask_task=tasks, process=processes, sample=list(samples))
 
 
-def task(number, started, seconds, ready=BEGAN + 2, worker=10, outcome="done"):
+def task(number, started, seconds, ready=BEGAN + 2, worker=10, outcome="done", waited_for=None):
     return {
         "id": number, "step": "fit", "key": f"fit-{number}", "worker": f"here/{worker}",
         "thread": 1, "ready": ready, "started": started, "ended": started + seconds,
         "compute_seconds": seconds, "send_seconds": 0.0, "spill_seconds": 0.0, "attempt": 1,
-        "outcome": outcome,
+        "outcome": outcome, "waited_for": waited_for,
     }  # fmt: skip
 
 
@@ -112,6 +112,23 @@ def test_a_task_that_could_begin_when_another_ended_waits_for_it():
     last = task(2, BEGAN + 5.01, 1.0, ready=BEGAN + 5.005)
     load = read_measured(watched([first, second, last], workers=2)).load
     assert load.after.tolist() == [-1, -1, 1]
+
+
+def test_a_task_waits_for_the_one_that_the_scheduler_has_named():
+    # Short ones: when the scheduler hears of the first end, the second has ended, too.
+    first, second = task(0, BEGAN + 2, 0.01), task(1, BEGAN + 2.01, 0.01)
+    last = task(2, BEGAN + 2.03, 0.01, ready=BEGAN + 2.021, waited_for="fit-0")
+    load = read_measured(watched([first, second, last])).load
+    assert load.after.tolist() == [-1, -1, 0]
+    assert load.delay_seconds.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_of_tasks_with_one_key_the_last_before_it_was_waited_for():
+    again = {**task(1, BEGAN + 3, 1.0, ready=BEGAN + 3), "key": "fit-0"}
+    last = task(2, BEGAN + 4, 1.0, ready=BEGAN + 4, waited_for="fit-0")
+    later = {**task(3, BEGAN + 6, 1.0, ready=BEGAN + 5.5), "key": "fit-0"}
+    load = read_measured(watched([task(0, BEGAN + 2, 1.0), again, last, later])).load
+    assert load.after.tolist() == [-1, 0, 1, 2]
 
 
 def test_what_the_client_hands_in_later_comes_as_much_later():

@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from barrow.probing.costs import measure_cost
 from barrow.probing.fits import fit_peak
 from barrow.probing.probe import learn_form
 from barrow.probing.sizes import choose_samples
+from barrow.probing.writing import measure_copying
 
 
 def applied(func, data, **options):
@@ -123,6 +126,35 @@ def test_work_that_is_over_at_once_gets_no_more_than_a_look():
     seen.clear()
     measured(target)
     assert max(seen) < 2000 * 2000 / 4
+
+
+def test_short_work_is_measured_at_two_sizes_however_long_the_first_has_taken():
+    import time
+
+    def wait(x):
+        time.sleep(1e-7 * x.size)
+        return x
+
+    cost = measured(applied(wait, np.ones((2000, 2000))))
+    assert len(cost.points) == len(cost.thread_slowdown) == 2
+
+
+def test_nobody_is_slower_alone_than_side_by_side():
+    import time
+
+    alone = threading.current_thread()
+
+    def wait(x):
+        time.sleep((3e-7 if threading.current_thread() is alone else 1e-7) * x.size)
+        return x
+
+    cost = measured(applied(wait, np.ones((1000, 1000))))
+    assert cost.seconds(10**6) < 0.2
+    assert [slower for _, slower in cost.thread_slowdown] == [1.0] * len(cost.thread_slowdown)
+
+
+def test_an_answer_without_dimensions_can_be_copied():
+    assert measure_copying(np.array(3.0)).seconds_per_byte > 0
 
 
 def test_slow_functions_are_called_a_few_times_only():

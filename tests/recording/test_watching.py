@@ -38,6 +38,19 @@ def test_a_cluster_that_is_up_is_watched_and_left_as_it_was(local_cluster, tmp_p
     assert client.run(lambda dask_worker: list(dask_worker.metrics)).popitem()[1] == []
 
 
+def test_a_task_names_the_one_whose_end_made_it_ready(local_cluster, tmp_path):
+    client = local_cluster.client
+    with barrow.watch(tmp_path / "run") as run:
+        first = client.submit(abs, -1, key="first")
+        second = client.submit(time.sleep, 0, key="second")
+        wait_of_it = client.submit(lambda *_: 3, first, second, key="both")
+        client.submit(abs, wait_of_it, key="last").result()
+        client.submit(abs, first, key="later").result()
+    tasks = run.record.table("dask_task").set_index("key")["waited_for"]
+    assert tasks["last"] == "both"
+    assert tasks[["first", "second", "later"]].isna().all()
+
+
 def test_what_a_cluster_did_before_is_not_counted(local_cluster, tmp_path):
     client = local_cluster.client
     client.submit(sum, (1, 2), key="before-1").result()

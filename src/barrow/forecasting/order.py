@@ -1,7 +1,8 @@
-"""What waited for what: found from the moments at which tasks could begin.
+"""What waited for what: as the scheduler told it, or from the moments at which tasks could begin.
 
 A record has no edges of a graph. But a task that waits for others can begin when the last of
-them ends, and the scheduler says so at once: whoever ended just before is the one it waited for.
+them ends: a scheduler that is watched names that one. Where none does, and for what a client
+hands in when it has seen a result, whoever ended just before is the one it waited for.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ def find_order(record: Tables, tasks: Tasks, first: float) -> tuple[np.ndarray, 
     """
     if tasks.has_phases:
         return _order_of_stages(tasks)
-    ready = _read_ready(record, tasks)
+    ready, told = _read_ready(record, tasks)
     order = np.argsort(tasks.ended, kind="stable")
     ends = tasks.ended[order]
     # A task never waits for one that began after it.
@@ -34,8 +35,11 @@ def find_order(record: Tables, tasks: Tasks, first: float) -> tuple[np.ndarray, 
     # then, it did not wait for him.
     running = _count_running(tasks, ready)
     is_independent = (before < 0) | ((delay > SOON_SECONDS) & (running > 0))
-    after = np.where(is_independent, -1, before).astype(np.int64)
-    delays = np.where(is_independent, ready - first, np.where(delay > SOON_SECONDS, delay, 0.0))
+    # By the time that the scheduler has heard of an end, short tasks have ended after it.
+    is_told = told >= 0
+    delay = np.where(is_told, ready - tasks.ended[told], delay)
+    after = np.where(is_told, told, np.where(is_independent, -1, before)).astype(np.int64)
+    delays = np.where(after < 0, ready - first, delay)
     delays = np.where(delays > SOON_SECONDS, delays, 0.0)
     if (after < 0).all() and not delays.any():
         return np.zeros(0, np.int64), np.zeros(0)
@@ -58,17 +62,25 @@ def _order_of_stages(tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
     return after, delays
 
 
-def _read_ready(record: Tables, tasks: Tasks) -> np.ndarray:
-    """Return when each task could begin; they are found by key and begin."""
+def _read_ready(record: Tables, tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
+    """Return when each task could begin, and which one it waited for (-1 if nobody has told)."""
     rows = record.columns("dask_task")
     ready = numbers(rows["ready"])
+    columns = (rows["key"], rows["started"], ready, rows["waited_for"])
     known = {
-        (str(key), started): moment
-        for key, started, moment in zip(rows["key"], rows["started"], ready, strict=True)
+        (str(key), started): (moment, cause)
+        for key, started, moment, cause in zip(*columns, strict=True)
     }
+    moments = np.full(len(tasks), np.nan)
+    told = np.full(len(tasks), -1, np.int64)
+    # Of several attempts, or graphs with the same keys, the one that began last before it.
+    numbers_of: dict[str, int] = {}
     pairs = zip(tasks.label, tasks.started.tolist(), strict=True)
-    found = np.array([known.get(pair, np.nan) for pair in pairs])
-    return np.where(np.isnan(found), tasks.started, np.minimum(found, tasks.started))
+    for number, pair in enumerate(pairs):
+        moments[number], cause = known.get(pair, (np.nan, None))
+        told[number] = numbers_of.get(cause, -1) if cause else -1
+        numbers_of[pair[0]] = number
+    return np.where(np.isnan(moments), tasks.started, np.minimum(moments, tasks.started)), told
 
 
 def _count_running(tasks: Tasks, moments: np.ndarray) -> np.ndarray:

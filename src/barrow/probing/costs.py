@@ -169,6 +169,7 @@ class _Timing:
 
     def take(self, sample: Sample) -> bool:
         """Measure one size; False if there is no time for it, or no need."""
+        is_needed = False
         if not self.points:
             expected = self._warm_up(sample.blocks[0])
         else:
@@ -177,6 +178,8 @@ class _Timing:
             is_small_part = len(self.points) == 1 and 4 * expected < self.predicted
             if self.predicted < SHORT_WORK_SECONDS and not is_small_part:
                 return False
+            # The first may have been all overhead, and threads wait for one another in it.
+            is_needed = TINY_WORK_SECONDS < self.predicted < SHORT_WORK_SECONDS
         # Alone and side by side; of the first size at least once.
         trials = min(len(PLACES), int(self._seconds_left(expected, sample) / (2 * expected)))
         is_tiny = expected * self._total_items / sample.items < SHORT_WORK_SECONDS / 4
@@ -184,9 +187,9 @@ class _Timing:
             trials = min(1, trials)
         if self._may_fail and not self.points:
             trials = len(PLACES)  # it may fail at the first of them
-        if trials < 1 and self.points:
+        if trials < 1 and self.points and not is_needed:
             return False
-        if trials > 1 and self.points:
+        if self.points and (trials > 1 or is_needed):
             # Memory that nobody has used yet, and caches: tasks of a run meet that only once.
             self._lanes[0].time(sample.blocks[0])
         alone = []
@@ -205,16 +208,22 @@ class _Timing:
         self._full_seconds.append(max(1e-7, fmean(full)))
         self._samples.append(sample)
         if self._cores > 1 and self.predicted > TINY_WORK_SECONDS:
-            turns = len(blocks) if self.predicted > SHORT_WORK_SECONDS else min(2, len(blocks))
+            turns = len(blocks)
+            if self.predicted < SHORT_WORK_SECONDS:
+                turns = min(len(self.points), turns)  # what is left is for the second size
             found = []
             for turn in range(turns):
                 found.append(self._time_together(blocks, turn, alone))
                 if self._seconds_left(expected, sample) < 2 * fmean(full):
                     break
             # Others may have been in the way, of caches and memory too: the least is ours.
-            slower, longer = (max(1.0, min(looks)) for looks in zip(*found, strict=True))
-            self._together.append((sample.items, slower))
-            self.on_cores.append((sample.items, longer))
+            slower, longer = (min(looks) for looks in zip(*found, strict=True))
+            if slower < 1:
+                # Nobody is slower alone: there it met memory that nobody had used yet.
+                self.points[-1] = (sample.items, slower * self.points[-1][1])
+                self._full_seconds[-1] *= slower
+            self._together.append((sample.items, max(1.0, slower)))
+            self.on_cores.append((sample.items, max(1.0, longer)))
         return True
 
     def _seconds_left(self, task_seconds: float, sample: Sample) -> float:

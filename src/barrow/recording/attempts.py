@@ -32,7 +32,8 @@ class Attempts:
         self._sender = sender
         self._workers = workers
         self._labels = labels
-        self._ready: dict[Any, float] = {}
+        self._ready: dict[Any, tuple[float, str | None]] = {}
+        self._done: tuple[str, Any] = ("", None)
         self._assigned: dict[Any, tuple[float, str, int | None]] = {}
         self._failures: dict[Any, int] = {}
         self._lost: dict[Any, str] = {}
@@ -49,6 +50,7 @@ class Attempts:
         """Take in that a task goes from one state to another."""
         if start == "processing":
             if finish == "memory":
+                self._done = (stimulus_id, key)
                 self._send(key, "done", None, **facts)
             elif finish == "erred":
                 text = facts.pop("exception_text", None)
@@ -56,16 +58,23 @@ class Attempts:
             else:
                 self._end(key, finish, stimulus_id)
         if finish in _ALIVE:
-            now = time.time()
-            self._ready.setdefault(key, now)
+            now, ts = time.time(), self._scheduler.tasks[key]
+            if key not in self._ready:
+                self._ready[key] = (now, self._find_cause(ts, stimulus_id))
             if finish == "processing":
-                ts = self._scheduler.tasks[key]
                 worker = ts.processing_on
                 if worker is not None:
                     self._assigned[key] = (now, worker.address, _count_missing(ts, worker))
         elif finish == "forgotten":
             self._failures.pop(key, None)
             self._labels.forget(key)
+
+    def _find_cause(self, ts: Any, stimulus_id: str) -> str | None:
+        """Return the key of the task by whose end another one has become ready."""
+        stimulus, key = self._done
+        if stimulus != stimulus_id or self._scheduler.tasks.get(key) not in ts.dependencies:
+            return None
+        return name_key(key)
 
     def _end(self, key: Any, finish: str, stimulus_id: str) -> None:
         """Note a task that was handed out and did not come back."""
@@ -91,7 +100,7 @@ class Attempts:
     ) -> None:
         now = time.time()
         assigned, address, missing = self._assigned.pop(key, (now, worker or "", None))
-        ready = self._ready.pop(key, None)
+        ready, waited_for = self._ready.pop(key, (None, None))
         spent = {"compute": 0.0, "transfer": 0.0, "disk-read": 0.0}
         began, ended = None, None
         for part in startstops or ():
@@ -115,6 +124,7 @@ class Attempts:
             self._workers.get(worker or address),
             thread,
             ready,
+            waited_for,
             assigned if began is None else began,
             now if ended is None else ended,
             spent["compute"],

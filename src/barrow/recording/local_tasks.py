@@ -101,6 +101,7 @@ class LocalTasks(Callback):  # type: ignore[misc]
             process,
             thread,
             ready,
+            None,
             started,
             ended,
             ended - started,

@@ -5,7 +5,7 @@ seconds since the epoch, lengths of time are seconds, sizes are bytes. A column 
 not measured is null. Whoever reads it checks ``run.schema`` first.
 """
 
-VERSION = 6
+VERSION = 7
 
 SCHEMA = """
 create table if not exists run (      -- facts: texts as they are, all else as JSON
@@ -69,6 +69,7 @@ create table if not exists dask_task (-- tasks that Dask ran, one row for each a
     worker text,                      -- process.name
     thread integer,
     ready real,                       -- when its inputs were there and it could have begun
+    waited_for text,                  -- key of the task whose end made it ready, if one did
     started real not null,            -- when a worker began with it, transfers included
     ended real not null,
     compute_seconds real not null,
