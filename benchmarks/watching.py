@@ -159,7 +159,7 @@ def measure_recorder(folder: Path, rows: int) -> dict[str, float]:
         for number in range(rows):
             sender.put(
                 *("dask_task", None, "step", f"('step-0123456789abcdef', {number})", None),
-                *("host/1", 1, 0.0, f"('before-0123456789abcdef', {number})", 0.0, 1.0, 1.0),
+                *("host/1", 1, 0.0, f"('before-0123456789abcdef', {number})", 1, 0.0, 1.0, 1.0),
                 *(0.0, 0.0, None, 0, 8, None, 1, "done", None),
             )
             if number % 1000 == 0:

@@ -38,17 +38,19 @@ def test_a_cluster_that_is_up_is_watched_and_left_as_it_was(local_cluster, tmp_p
     assert client.run(lambda dask_worker: list(dask_worker.metrics)).popitem()[1] == []
 
 
-def test_a_task_names_the_one_whose_end_made_it_ready(local_cluster, tmp_path):
+def test_a_task_names_the_one_whose_end_made_it_ready_and_counts_its_inputs(
+    local_cluster, tmp_path
+):
     client = local_cluster.client
+    one, two = (dask.delayed(abs)(-number, dask_key_name=f"a-{number}") for number in (1, 2))
+    both = dask.delayed(max)(one, two, dask_key_name="both")
     with barrow.watch(tmp_path / "run") as run:
-        first = client.submit(abs, -1, key="first")
-        second = client.submit(time.sleep, 0, key="second")
-        wait_of_it = client.submit(lambda *_: 3, first, second, key="both")
-        client.submit(abs, wait_of_it, key="last").result()
-        client.submit(abs, first, key="later").result()
-    tasks = run.record.table("dask_task").set_index("key")["waited_for"]
-    assert tasks["last"] == "both"
-    assert tasks[["first", "second", "later"]].isna().all()
+        client.compute(dask.delayed(abs)(both, dask_key_name="last")).result()
+    tasks = run.record.table("dask_task").set_index("key")
+    assert tasks["waited_for"]["last"] == "both"
+    assert tasks["waited_for"]["both"] in ("a-1", "a-2")
+    assert tasks["waited_for"][["a-1", "a-2"]].isna().all()
+    assert tasks["inputs"][["a-1", "both", "last"]].tolist() == [0, 2, 1]
 
 
 def test_what_a_cluster_did_before_is_not_counted(local_cluster, tmp_path):

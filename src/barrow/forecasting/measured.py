@@ -6,13 +6,13 @@ two tasks, is chosen so that a simulation of the run as it was takes as long as 
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
 from barrow.errors import InputError
-from barrow.forecasting.order import find_order
+from barrow.forecasting.order import find_order, find_rows
 from barrow.model.facts import name_program, read_plan
 from barrow.model.plan import Plan
 from barrow.recording.metrics import cpu_by_step
@@ -51,6 +51,8 @@ class Measured:
     """Of a run of barrow's own."""
     held: tuple[tuple[float, int], ...] = ()
     """How many workers there were from a moment on, in seconds since the beginning."""
+    inputs: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    """Of each task: results of others that it takes. Empty if nobody knows."""
 
     @property
     def workers(self) -> int:
@@ -101,7 +103,13 @@ class _Reading:
         stage, load = self._stage(), self._load()
         load = fit_gap(load, stage, self.ended - self.began)
         return Measured(
-            self.name, load, stage, self.ended - self.began, self.plan, tuple(self._list_held())
+            self.name,
+            load,
+            stage,
+            self.ended - self.began,
+            self.plan,
+            tuple(self._list_held()),
+            self._count_inputs(),
         )
 
     def _stage(self) -> Stage:
@@ -198,6 +206,12 @@ class _Reading:
         peaks = _known(self.tasks.peak_bytes)
         inside = threads * float(peaks.max()) if len(peaks) else 0.0
         return max(0, int(self.processes.worker_bytes - inside))
+
+    def _count_inputs(self) -> np.ndarray:
+        if self.tasks.has_phases:
+            return np.zeros(0)  # chunks of barrow's own take nothing from one another
+        known = np.append(numbers(self.record.columns("dask_task")["inputs"]), np.nan)
+        return np.asarray(np.nan_to_num(known[find_rows(self.record, self.tasks)]))
 
     def _count_losses(self) -> int:
         events = self.record.columns("event")

@@ -62,24 +62,26 @@ def _order_of_stages(tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
     return after, delays
 
 
+def find_rows(record: Tables, tasks: Tasks) -> np.ndarray:
+    """Return the row of each task in the table of Dask's; -1 if it has none."""
+    rows = record.columns("dask_task")
+    pairs = zip(rows["key"], rows["started"], strict=True)
+    known = {(str(key), started): row for row, (key, started) in enumerate(pairs)}
+    wanted = zip(tasks.label, tasks.started.tolist(), strict=True)
+    return np.array([known.get(pair, -1) for pair in wanted], np.int64)
+
+
 def _read_ready(record: Tables, tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
     """Return when each task could begin, and which one it waited for (-1 if nobody has told)."""
-    rows = record.columns("dask_task")
-    ready = numbers(rows["ready"])
-    columns = (rows["key"], rows["started"], ready, rows["waited_for"])
-    known = {
-        (str(key), started): (moment, cause)
-        for key, started, moment, cause in zip(*columns, strict=True)
-    }
-    moments = np.full(len(tasks), np.nan)
+    rows, places = record.columns("dask_task"), find_rows(record, tasks)
+    moments = np.append(numbers(rows["ready"]), np.nan)[places]
+    causes = [*rows["waited_for"], None]
     told = np.full(len(tasks), -1, np.int64)
     # Of several attempts, or graphs with the same keys, the one that began last before it.
-    numbers_of: dict[str, int] = {}
-    pairs = zip(tasks.label, tasks.started.tolist(), strict=True)
-    for number, pair in enumerate(pairs):
-        moments[number], cause = known.get(pair, (np.nan, None))
-        told[number] = numbers_of.get(cause, -1) if cause else -1
-        numbers_of[pair[0]] = number
+    latest: dict[str, int] = {}
+    for number, (key, place) in enumerate(zip(tasks.label, places.tolist(), strict=True)):
+        told[number] = latest.get(causes[place] or "", -1)
+        latest[key] = number
     return np.where(np.isnan(moments), tasks.started, np.minimum(moments, tasks.started)), told
 
 

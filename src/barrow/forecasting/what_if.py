@@ -9,6 +9,7 @@ from typing import Any
 from barrow.errors import BudgetError, InputError
 from barrow.forecasting.asked import Asked, explain_misfit
 from barrow.forecasting.bounds import Bounds, find_bounds
+from barrow.forecasting.fetching import move_inputs
 from barrow.forecasting.forecast import Forecast, Point, draw_forecast
 from barrow.forecasting.measured import Measured, read_measured
 from barrow.forecasting.planned import foresee_plan
@@ -162,6 +163,7 @@ def _foresee(
 ) -> Point:
 
     stage = replace(asked.stage(measured, workers), threads=at_once)
+    load = move_inputs(load, measured.inputs, measured.workers, workers)
     taken = simulate(load, stage, seed=seed, repeats=repeats)
     busy = min(workers, load.count)
     worker_bytes = int(load.worker_bytes + at_once * load.task_bytes)

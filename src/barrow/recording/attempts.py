@@ -32,7 +32,7 @@ class Attempts:
         self._sender = sender
         self._workers = workers
         self._labels = labels
-        self._ready: dict[Any, tuple[float, str | None]] = {}
+        self._ready: dict[Any, tuple[float, str | None, int]] = {}
         self._done: tuple[str, Any] = ("", None)
         self._assigned: dict[Any, tuple[float, str, int | None]] = {}
         self._failures: dict[Any, int] = {}
@@ -60,7 +60,8 @@ class Attempts:
         if finish in _ALIVE:
             now, ts = time.time(), self._scheduler.tasks[key]
             if key not in self._ready:
-                self._ready[key] = (now, self._find_cause(ts, stimulus_id))
+                cause = self._find_cause(ts, stimulus_id)
+                self._ready[key] = (now, cause, len(ts.dependencies))
             if finish == "processing":
                 worker = ts.processing_on
                 if worker is not None:
@@ -100,7 +101,7 @@ class Attempts:
     ) -> None:
         now = time.time()
         assigned, address, missing = self._assigned.pop(key, (now, worker or "", None))
-        ready, waited_for = self._ready.pop(key, (None, None))
+        ready, waited_for, inputs = self._ready.pop(key, (None, None, None))
         spent = {"compute": 0.0, "transfer": 0.0, "disk-read": 0.0}
         began, ended = None, None
         for part in startstops or ():
@@ -125,6 +126,7 @@ class Attempts:
             thread,
             ready,
             waited_for,
+            inputs,
             assigned if began is None else began,
             now if ended is None else ended,
             spent["compute"],

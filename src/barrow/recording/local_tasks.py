@@ -102,6 +102,7 @@ class LocalTasks(Callback):  # type: ignore[misc]
             thread,
             ready,
             None,
+            None,
             started,
             ended,
             ended - started,

@@ -70,6 +70,7 @@ create table if not exists dask_task (-- tasks that Dask ran, one row for each a
     thread integer,
     ready real,                       -- when its inputs were there and it could have begun
     waited_for text,                  -- key of the task whose end made it ready, if one did
+    inputs integer,                   -- results of other tasks that it takes
     started real not null,            -- when a worker began with it, transfers included
     ended real not null,
     compute_seconds real not null,
