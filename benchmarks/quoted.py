@@ -140,7 +140,8 @@ def quote_plans(results: Results) -> str:
         (
             "predicted ÷ measured peak of a task",
             f"median error {facts['peak_error_median']:.0%}; "
-            f"{above or 'none'} of {chunks:.0f} chunks above {'its' if above < 2 else 'their'} bound",
+            f"{above or 'none'} of {chunks:.0f} chunks above "
+            f"{'its' if above < 2 else 'their'} bound",
         ),
         ("measuring", f"{min(first):.1f} to {max(first):.1f} s"),
         ("the same a second time", f"{1e3 * min(again):.0f} to {1e3 * max(again):.0f} ms"),
