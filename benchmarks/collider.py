@@ -78,7 +78,7 @@ def run_row(row: Row, path: Path, warm_bytes: int = WARM_BYTES) -> dict:
     for line in done.output.splitlines():
         if line.startswith("TOOK "):
             return {**json.loads(line[5:]), "peak_bytes": done.peak_bytes}
-    return {"failed": (done.output.strip() or "nothing was said").splitlines()[-1][:300]}
+    return {"failed": done.last_words}
 
 
 def list_rows(kind: str, share: int, coffea: str | None) -> list[Row]:

@@ -41,6 +41,11 @@ class Measurement:
     exit_code: int
     output: str
 
+    @property
+    def last_words(self) -> str:
+        """The line that tells why it failed, if any does."""
+        return (self.output.strip() or "nothing was said").splitlines()[-1][:300]
+
 
 def measure(command: list[str], timeout_seconds: float = 600, warm_bytes: int = 0) -> Measurement:
     """Run a command to its end, with so much memory made ready for it."""
@@ -152,7 +157,7 @@ def format_table(rows: dict[str, list[Measurement]]) -> str:
     lines = [f"{'':34} {'wall s':>13} {'CPU s':>13} {'peak GiB':>9}"]
     for row, found in rows.items():
         if any(m.exit_code for m in found):
-            lines.append(f"{row:34} failed: {found[0].output.strip().splitlines()[-1][:60]}")
+            lines.append(f"{row:34} failed: {found[0].last_words[:60]}")
             continue
         wall = sorted(m.wall_seconds for m in found)
         cpu = sorted(m.cpu_seconds for m in found)

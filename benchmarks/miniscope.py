@@ -59,8 +59,7 @@ def take(command: list[str], timeout_seconds: float) -> dict:
     """Return what a command took, or the last that it said if it failed."""
     found = measure(command, timeout_seconds)
     if found.exit_code:
-        said = found.output.strip().splitlines() or ["nothing was said"]
-        return {"failed": said[-1][:300]}
+        return {"failed": found.last_words}
     return {
         "wall_seconds": found.wall_seconds,
         "cpu_seconds": found.cpu_seconds,

@@ -92,6 +92,7 @@ class _Reading:
                 f"'{self.name}' has finished no task: there is nothing to foresee from."
             )
         self.tasks: Tasks = tasks.pick(np.argsort(tasks.started, kind="stable"))
+        self.places = find_rows(record, self.tasks)
         self.first, self.last = float(self.tasks.started[0]), float(self.tasks.ended.max())
         stages = [float(stage["began"]) for stage in self.facts.get("stages") or ()]
         self.began = min([began or self.first, *stages, self.first])
@@ -152,7 +153,7 @@ class _Reading:
         crowd = min(1.0, (slots - 1) / max(1.0, stage.cores - 1)) if stage.cores < np.inf else 0.0
         own = cpu / (1 + (crowding - 1) * crowd)
         step_numbers = {name: number for number, name in enumerate(dict.fromkeys(tasks.step))}
-        after, delays = find_order(self.record, tasks, self.first)
+        after, delays = find_order(self.record, tasks, self.places, self.first)
         return Load(
             cpu_seconds=own + (aside - idle) / count,
             # Other threads of its process may do what a task waits for: decode what it reads.
@@ -211,7 +212,7 @@ class _Reading:
         if self.tasks.has_phases:
             return np.zeros(0)  # chunks of barrow's own take nothing from one another
         known = np.append(numbers(self.record.columns("dask_task")["inputs"]), np.nan)
-        return np.asarray(np.nan_to_num(known[find_rows(self.record, self.tasks)]))
+        return np.asarray(np.nan_to_num(known[self.places]))
 
     def _count_losses(self) -> int:
         events = self.record.columns("event")

@@ -16,14 +16,17 @@ CLOCK_SECONDS = 0.002
 """By which clocks of processes of one machine may differ."""
 
 
-def find_order(record: Tables, tasks: Tasks, first: float) -> tuple[np.ndarray, np.ndarray]:
+def find_order(
+    record: Tables, tasks: Tasks, places: np.ndarray, first: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Return for each task the one it waits for (-1 for none) and how long after it can begin.
 
-    Both are empty if all tasks can begin at once. Tasks come in the order of their beginning.
+    Both are empty if all tasks can begin at once. Tasks come in the order of their beginning,
+    ``places`` are those of :func:`find_rows`.
     """
     if tasks.has_phases:
         return _order_of_stages(tasks)
-    ready, told = _read_ready(record, tasks)
+    ready, told = _read_ready(record, tasks, places)
     order = np.argsort(tasks.ended, kind="stable")
     ends = tasks.ended[order]
     # A task never waits for one that began after it.
@@ -71,9 +74,9 @@ def find_rows(record: Tables, tasks: Tasks) -> np.ndarray:
     return np.array([known.get(pair, -1) for pair in wanted], np.int64)
 
 
-def _read_ready(record: Tables, tasks: Tasks) -> tuple[np.ndarray, np.ndarray]:
+def _read_ready(record: Tables, tasks: Tasks, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return when each task could begin, and which one it waited for (-1 if nobody has told)."""
-    rows, places = record.columns("dask_task"), find_rows(record, tasks)
+    rows = record.columns("dask_task")
     moments = np.append(numbers(rows["ready"]), np.nan)[places]
     causes = [*rows["waited_for"], None]
     told = np.full(len(tasks), -1, np.int64)

@@ -33,7 +33,7 @@ class Attempts:
         self._workers = workers
         self._labels = labels
         self._ready: dict[Any, tuple[float, str | None, int]] = {}
-        self._done: tuple[str, Any] = ("", None)
+        self._last_done: tuple[str, Any] = ("", None)
         self._assigned: dict[Any, tuple[float, str, int | None]] = {}
         self._failures: dict[Any, int] = {}
         self._lost: dict[Any, str] = {}
@@ -50,7 +50,7 @@ class Attempts:
         """Take in that a task goes from one state to another."""
         if start == "processing":
             if finish == "memory":
-                self._done = (stimulus_id, key)
+                self._last_done = (stimulus_id, key)
                 self._send(key, "done", None, **facts)
             elif finish == "erred":
                 text = facts.pop("exception_text", None)
@@ -72,7 +72,7 @@ class Attempts:
 
     def _find_cause(self, ts: Any, stimulus_id: str) -> str | None:
         """Return the key of the task by whose end another one has become ready."""
-        stimulus, key = self._done
+        stimulus, key = self._last_done
         if stimulus != stimulus_id or self._scheduler.tasks.get(key) not in ts.dependencies:
             return None
         return name_key(key)
